@@ -14,8 +14,8 @@ const TURNS: usize = 300;
 const SLOW: f64 = 20_000.0;
 const SELDOM: usize = 10;
 
-/// Other guards, `name = command line; …`. A word `{}` is the command that is judged; whoever has
-/// no such word reads what Claude Code tells its hooks.
+/// Other guards, `name = command line; …`. A word `{}` is the command that is judged; a guard without
+/// such a word reads what Claude Code tells its hooks.
 const PEERS: &str = "BENCH_PEERS";
 
 /// The three commands that guards of this kind are compared by.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::generated::How;
 use crate::process::{PROFILE, cargo, has_subcommand, root, run, run_keeping};
-use crate::{Result, arrows, effects, elsewhere, quality, rules, setup, transcript};
+use crate::{Result, arrows, effects, elsewhere, prose, quality, rules, setup, transcript};
 
 /// One heading of the output.
 struct Section {
@@ -18,7 +18,8 @@ struct Section {
 
 const SECTIONS: &[Section] = &[
     Section { name: "format", run: format },
-    Section { name: "arrows between crates", run: || quiet(arrows::check()) },
+    Section { name: "arrows between crates and modules", run: || quiet(arrows::check()) },
+    Section { name: "plain prose", run: || quiet(prose::run(&["--check"])) },
     Section { name: "lints", run: lints },
     Section { name: "what tests need", run: || quiet(setup::run_all()) },
     Section { name: "tests", run: all_tests },

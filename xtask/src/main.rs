@@ -18,6 +18,7 @@ mod generated;
 mod hosts;
 mod mutants;
 mod process;
+mod prose;
 mod quality;
 mod rules;
 mod setup;
@@ -36,7 +37,10 @@ cargo xtask <task>
   test [ARGS…]                    the tests alone, by the runner CI uses
   elsewhere [FOLDER]              the tests that touch paths, homes, users and processes, from
                                   another folder, as another user, in another environment
-  arrows                          dependencies point one way
+  arrows [--known]                dependencies point one way, between crates and modules; or print
+                                  the cycles of modules that are known
+  prose [--check]                 how doc comments, help and Markdown read, and where they do not
+                                  read as plain English
   rules [--check]                 write docs/rules.md from the rule table
   quality [--check]               score the corpus, write docs/quality.md
           [--only NAME] [--show N]  … or print N wrong rows of the files so named
@@ -75,6 +79,8 @@ fn run(args: &[&str]) -> Result {
         #[cfg(unix)]
         ["elsewhere", rest @ ..] => elsewhere::run_all(rest).map(drop),
         ["arrows"] => arrows::check(),
+        ["arrows", "--known"] => arrows::print_cycles(),
+        ["prose", rest @ ..] => prose::run(rest),
         ["rules", rest @ ..] => rules::run(generated::How::from_args(rest)?),
         ["quality", rest @ ..] => quality::run(rest),
         ["effects", rest @ ..] => effects::run(rest),

@@ -16,7 +16,7 @@ use crate::data;
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Context")]
 pub(crate) struct Around {
-    /// Where it would run [default: this folder]
+    /// The folder it would run in [default: this folder]
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<PathBuf>,
     /// The user's home folder [default: $HOME]
@@ -30,13 +30,13 @@ pub(crate) struct Around {
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Context")]
 pub(crate) struct Bounds {
-    /// The folder the agent was given [default: the git repository around, or --cwd]
+    /// The agent's workspace [default: the enclosing git repository, or --cwd]
     #[arg(long, value_name = "FOLDER")]
     workspace: Option<PathBuf>,
-    /// The profile to judge by [default: the configuration's]
+    /// The profile to judge with [default: the configuration's]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// What the run is for [default: the profile's]
+    /// The mode of the run [default: the profile's]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Bounds {
 /// What a run is for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Mode {
-    /// Look, change nothing
+    /// Look only, change nothing
     Explore,
     /// Do the work
     Task,

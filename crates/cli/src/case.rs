@@ -21,7 +21,7 @@ pub(crate) struct Panicked;
 
 impl std::fmt::Display for Panicked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("judging failed inside countersign, so the action is blocked")
+        f.write_str("judging failed inside Countersign, so the action is blocked")
     }
 }
 

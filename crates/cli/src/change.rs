@@ -26,7 +26,7 @@ pub(crate) fn changes(
         }
     }
     if changes.is_empty() {
-        changes.push("nothing needs to: it may run".to_owned());
+        changes.push("nothing: it may run already".to_owned());
     }
     Ok(changes)
 }
@@ -42,8 +42,9 @@ fn without_worst(
     let rest = judgement.findings.iter().filter(|finding| finding.verdict < worst);
     let digest = judgement.digest.clone();
     let other = policy.settle(action, context, rest.cloned().collect(), digest).verdict;
-    (other < judgement.verdict)
-        .then(|| format!("without what asks for {}: {}", worst.as_str(), other.as_str()))
+    (other < judgement.verdict).then(|| {
+        format!("without the findings that ask for {}: {}", worst.as_str(), other.as_str())
+    })
 }
 
 /// Contexts with one thing different, each with its description.
@@ -98,11 +99,11 @@ mod tests {
         };
         assert_eq!(
             rest(&[Verdict::Block, Verdict::Confirm]).as_deref(),
-            Some("without what asks for block: confirm")
+            Some("without the findings that ask for block: confirm")
         );
         assert_eq!(
             rest(&[Verdict::Confirm, Verdict::Confirm]).as_deref(),
-            Some("without what asks for confirm: allow")
+            Some("without the findings that ask for confirm: allow")
         );
         assert_eq!(rest(&[]), None);
     }

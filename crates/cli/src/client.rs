@@ -52,10 +52,10 @@ pub(crate) struct Server {
     named: Option<String>,
     #[command(flatten)]
     data: Data,
-    /// The certificate to trust, as a PEM file, for a server that has one of its own
+    /// The certificate to trust, as a PEM file, for a server with a self-signed certificate
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// Show the device's secret to a server on another machine without encryption
+    /// Send the device's secret to a server on another machine without encryption
     #[arg(long)]
     danger_plain_http: bool,
 }
@@ -72,7 +72,7 @@ impl Server {
         let seen = client.secret.is_some() && client.address.is_readable_by_others();
         if seen && !self.danger_plain_http {
             bail!(
-                "`{}` is not encrypted: whoever is in between could answer in your name; \
+                "`{}` is not encrypted: anyone in between could answer in your name; \
                  use https, or --danger-plain-http",
                 client.address
             );

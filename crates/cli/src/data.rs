@@ -101,7 +101,7 @@ pub(crate) fn make_private(folder: &Path) -> Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let wrong = || format!("cannot make the data folder `{}`", folder.display());
+    let wrong = || format!("cannot create the data folder `{}`", folder.display());
     builder.create(folder).with_context(wrong)?;
     check_private(folder)
 }

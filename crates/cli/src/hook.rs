@@ -82,9 +82,9 @@ fn guarded(mouth: &Mouth, work: impl FnOnce() -> Result<Reply>) -> Reply {
     match panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(reply)) => reply,
         Ok(Err(error)) => mouth.broken(&short(&format!(
-            "Countersign refused this, for something is wrong: {error:#}."
+            "Countersign refused this because something is wrong: {error:#}."
         ))),
-        Err(_) => mouth.broken("Countersign failed inside, so this is refused."),
+        Err(_) => mouth.broken("Countersign failed internally, so this is refused."),
     }
 }
 
@@ -345,8 +345,8 @@ impl Waiter for Turn<'_> {
     }
 
     fn asked(&self, desk: &Desk, approval: &str) {
-        let late = "Countersign: nobody has answered in time, and silence is a no. The question is \
-                    withdrawn. Tell the user; when they are there, the same call asks again.";
+        let late = "Countersign: nobody answered in time, which counts as a no. The question is \
+                    withdrawn. Tell the user; when they are back, the same call asks again.";
         self.mouth.asked(desk, approval, late.to_owned());
     }
 

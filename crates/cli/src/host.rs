@@ -229,7 +229,7 @@ impl Unreadable {
 
     /// An unknown event: something may happen in it.
     pub(crate) fn event(name: &str) -> Self {
-        Self(format!("there is no event `{}` that is known here", crate::show::one_line(name)))
+        Self(format!("the event `{}` is not known here", crate::show::one_line(name)))
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Args)]
 #[expect(clippy::struct_field_names, reason = "INPUT is what `--help` calls it")]
 pub(crate) struct Input {
-    /// What kind of action it is
+    /// The kind of action
     #[arg(value_enum, hide_possible_values = true)]
     kind: Option<Kind>,
     /// The command, source, path, URL or name; `-` reads it from standard input

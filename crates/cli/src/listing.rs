@@ -16,10 +16,10 @@ const PAGE: usize = 200;
 /// Whose things.
 #[derive(Debug, Args)]
 pub(crate) struct Whose {
-    /// Those of a workspace you look after
+    /// List those of a workspace you manage
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
-    /// Everybody's, for super admins
+    /// List everyone's, for super admins
     #[arg(long, conflicts_with = "workspace")]
     everybody: bool,
 }

@@ -125,7 +125,7 @@ impl Report {
         }
         let bad = self.checks.iter().filter(|tried| tried.mark == Mark::Bad).count();
         if form == Form::Text && bad > 0 {
-            writeln!(out, "{bad} of {} are not as they should be", self.checks.len())?;
+            writeln!(out, "{bad} of {} checks failed", self.checks.len())?;
         }
         Ok(if bad == 0 { Exit::Done } else { Exit::Failed })
     }

@@ -43,8 +43,8 @@ pub(crate) const HALTED: &str = "server.halted";
 /// The interval at which the gate is swept for expired items.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Added to the error when the gate cannot be opened.
-const WHAT_TO_DO: &str = "nothing is served. If the record is damaged, `countersign audit verify` \
-    says how, and `countersign audit begin-anew` leaves it behind";
+const WHAT_TO_DO: &str = "the server does not start. If the record is damaged, `countersign audit verify` \
+    says how, and `countersign audit begin-anew` sets it aside";
 /// Said instead of a link.
 pub(crate) const NOT_FOR_AGENTS: &str = "a link is for people, and this was started by a process that \
     belongs to an agent, or may: `countersign devices invite` gives one in a terminal that was open \
@@ -106,7 +106,7 @@ impl Serving {
     pub(crate) async fn open(plan: Plan) -> Result<Self> {
         let Plan { folder, policy, config, channels, settings, inherited } = plan;
         // First of all: secrets that are loaded from here on must not get into a core dump.
-        vault::forbid_dumps().context("cannot keep secrets out of crash reports")?;
+        vault::forbid_dumps().context("cannot disable core dumps")?;
         data::make_private(&folder)?;
         let claim = claim(&folder)?;
         tell_who_erases(&folder, &policy, &config)?;
@@ -125,7 +125,7 @@ impl Serving {
         let files = folder.join(FILES);
         let gate = Gate::open(parts).await.context(WHAT_TO_DO)?;
         let gate = gate.knowing_agents_in(&folder).keeping_files_in(&files);
-        let gate = gate.with_context(|| format!("cannot keep files in `{}`", files.display()))?;
+        let gate = gate.with_context(|| format!("cannot store files in `{}`", files.display()))?;
         let gate = Arc::new(gate);
         tell_hooks(&gate, &folder).await?;
         let starter = starter(&gate);
@@ -135,7 +135,7 @@ impl Serving {
         fs::write(folder.join(URL), bound.url()).context("cannot write into the data folder")?;
         let channels = announce(&gate, channels, &bound.url(), &folder).await?;
         app.watch_channels(channels.dispatchers.clone(), channels.forwarders.clone());
-        let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
+        let failed = |error: &str| tracing::error!(error, "the clock could not be checked");
         let sweeper = Sweeper::start(&gate, SWEEP, failed)?;
         Ok(Self { gate, bound, link, starter, channels, sweeper, _claim: claim })
     }
@@ -199,7 +199,7 @@ async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
 
 fn mark(path: &Path, halted: bool) -> std::io::Result<()> {
     if halted {
-        return fs::write(path, "everything is halted; `countersign halt --resume` ends it\n");
+        return fs::write(path, "everything is halted; `countersign halt --resume` resumes\n");
     }
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -292,9 +292,9 @@ async fn forward(
     let position = Position::open(folder, gate.keyring(), &feed, end)?;
     let report = |channel: &str, why: Option<&str>| {
         if let Some(why) = why {
-            tracing::warn!(channel, why, "the record is not sent on");
+            tracing::warn!(channel, why, "the record is not being forwarded");
         } else {
-            tracing::info!(channel, "the record is sent on again");
+            tracing::info!(channel, "the record is being forwarded again");
         }
     };
     let forwarder = Forwarder::start(gate, feed, user, position, Box::new(report))?;

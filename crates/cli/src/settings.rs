@@ -363,7 +363,7 @@ fn read(owner: Owner, path: PathBuf) -> Result<Layer> {
     let text = text_of(open(&path)).with_context(|| format!("cannot read `{}`", path.display()))?;
     // A dangling link is a configuration gone missing, not one that was never written.
     if text.is_none() && path.is_symlink() {
-        bail!("`{}` is a link that leads nowhere", path.display());
+        bail!("`{}` is a broken link", path.display());
     }
     Ok(Layer { owner, path, text })
 }

@@ -188,7 +188,7 @@ impl Desk for FrontDesk {
         match block_on(gate.answer(&person, reply)).map_err(|error| told(&error))? {
             gate::Answered::Settled(state) => Ok(channel::Answered::Settled(state.as_str())),
             gate::Answered::Counted { .. } => Ok(channel::Answered::Counted),
-            gate::Answered::AskedAgain(_) => Err("it is asked about anew".to_owned()),
+            gate::Answered::AskedAgain(_) => Err("it is asked about again".to_owned()),
         }
     }
 }

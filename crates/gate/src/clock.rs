@@ -150,7 +150,7 @@ impl<T: Clock + ?Sized> Clock for Arc<T> {
 
 /// The operating system's random number generator failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the machine gives no random numbers")]
+#[error("the system provides no random numbers")]
 pub struct ChanceError;
 
 /// Returns `N` random bytes.

@@ -16,7 +16,7 @@ pub enum GateError {
     #[error(transparent)]
     Chance(#[from] ChanceError),
     /// Another process has changed something since the caller was recognised from the cache.
-    #[error("something has changed meanwhile: try again")]
+    #[error("something has changed in the meantime: try again")]
     Outdated,
     /// The key, machine, device or person no longer has the right to do this.
     #[error("the right to do this was taken away: {0}")]
@@ -25,7 +25,7 @@ pub enum GateError {
     #[error(transparent)]
     NotJudged(#[from] NotJudged),
     /// Others changed the same documents again and again.
-    #[error("too much is happening at once: try again")]
+    #[error("too many changes at once: try again")]
     Busy,
 }
 

@@ -17,7 +17,7 @@ const LENGTH: usize = 26;
 
 /// A text that is not the id it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not the id of {what}: it would be `{prefix}` and 26 letters and digits")]
+#[error("not the id of {what}: it should be `{prefix}` and 26 letters and digits")]
 pub struct IdError {
     what: &'static str,
     prefix: &'static str,

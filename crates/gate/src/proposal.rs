@@ -41,7 +41,7 @@ pub struct Proposal {
 }
 
 /// The way in which an asker waits: one of its requests waits at all times, and a question for
-/// which nobody waits any more is withdrawn within seconds.
+/// which nobody is waiting any more is withdrawn within seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -143,10 +143,10 @@ impl Why {
     #[must_use]
     pub fn line(&self) -> String {
         match self {
-            Self::Halted => "everything is halted: a person has thrown the kill switch".to_owned(),
+            Self::Halted => "everything is halted: a person used the kill switch".to_owned(),
             Self::NoSession => "there is no such session".to_owned(),
             Self::Ended(reason) => format!("the session is over: {}", reason.as_str()),
-            Self::Paused => "the session is paused until a person lets it go on".to_owned(),
+            Self::Paused => "the session is paused until a person resumes it".to_owned(),
             Self::Violation(violation) => format!("session limit: {}", violation.as_str()),
             Self::Scope(needed) => format!("this key may not do `{needed}`"),
             Self::TooFast(what) => format!("too fast: {what}"),

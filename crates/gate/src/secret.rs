@@ -69,7 +69,7 @@ pub enum SecretError {
     )]
     Shape,
     /// It has the form, but its checksum is wrong.
-    #[error("mistyped: its last letters do not follow from the rest")]
+    #[error("mistyped: its checksum does not match")]
     Mistyped,
 }
 
@@ -208,7 +208,7 @@ impl From<SecretHash> for String {
 
 /// A text that is not the hash of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not the hash of a secret: it would be 64 hexadecimal digits")]
+#[error("not the hash of a secret: it should be 64 hexadecimal digits")]
 pub struct SecretHashError;
 
 impl TryFrom<String> for SecretHash {

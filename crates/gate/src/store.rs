@@ -487,10 +487,10 @@ pub enum CommitError {
         id: String,
     },
     /// Another process has changed something meanwhile, perhaps a recalled value.
-    #[error("another process has changed something meanwhile")]
+    #[error("another process has changed something in the meantime")]
     Outdated,
     /// A counter is at its ceiling.
-    #[error("`{key}` stands at its limit of {most}")]
+    #[error("`{key}` is at its limit of {most}")]
     Full {
         /// The key of the counter.
         key: String,
@@ -498,7 +498,7 @@ pub enum CommitError {
         most: u64,
     },
     /// A rate limit is exceeded.
-    #[error("`{key}` goes too fast: wait {wait:?}")]
+    #[error("`{key}` is used too fast: wait {wait:?}")]
     TooFast {
         /// The key that is limited.
         key: String,

@@ -220,7 +220,7 @@ pub enum TransferError {
     #[error("not found")]
     NotFound,
     /// The gate lacks a folder for files.
-    #[error("files are not kept here: no folder is set for them")]
+    #[error("files cannot be stored here: no folder is set for them")]
     Off,
     /// Everything is halted.
     #[error("everything is halted")]
@@ -262,7 +262,7 @@ pub enum TransferError {
         declared: u64,
     },
     /// The chunk does not begin at the upload's offset.
-    #[error("the upload goes on at byte {expected}")]
+    #[error("the upload continues at byte {expected}")]
     Offset {
         /// The upload's offset.
         expected: u64,
@@ -274,10 +274,10 @@ pub enum TransferError {
     #[error("the file is not what it was said to be, and was dropped: its sha-256 differs")]
     Differs,
     /// Committed bytes are not on the disk.
-    #[error("the bytes of this file are gone or damaged")]
+    #[error("the content of this file is missing or damaged")]
     Lost,
     /// The disk failed.
-    #[error("the file cannot be kept or read: {0}")]
+    #[error("the file cannot be stored or read: {0}")]
     Disk(#[from] io::Error),
     /// Something else went wrong.
     #[error(transparent)]

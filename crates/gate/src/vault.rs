@@ -144,7 +144,7 @@ pub enum CredentialError {
     #[error("a field's name has 1 to 64 letters, digits, `_`, `-` or `.`")]
     Name,
     /// Two fields have the same name.
-    #[error("a field stands here a second time")]
+    #[error("a field appears twice")]
     Twice,
 }
 

@@ -54,7 +54,7 @@ pub enum RefusedError {
     #[error("refused: {}", .0.reason)]
     Judged(Box<Judgement>),
     /// The URL cannot be parsed, or does not name a machine.
-    #[error("`{0}` is no address that can be connected to")]
+    #[error("`{0}` is not an address to connect to")]
     Unreadable(String),
     /// The name does not resolve to an address, or no name server answered.
     #[error("cannot find `{domain}`: {cause}")]

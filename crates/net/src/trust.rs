@@ -32,7 +32,7 @@ pub struct OwnCertificate<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// A file holds nothing that can be used.
-    #[error("no {what} can be read from `{}`{}", path.display(), because(cause.as_deref()))]
+    #[error("cannot read a {what} from `{}`{}", path.display(), because(cause.as_deref()))]
     File {
         /// What should be in it.
         what: &'static str,

@@ -65,7 +65,7 @@ pub(crate) async fn no_such_route(method: Method, uri: Uri) -> Problem {
 }
 
 pub(crate) async fn no_such_method() -> Problem {
-    let detail = "this cannot be done here: `Allow` says what can";
+    let detail = "this method is not allowed here: see `Allow`";
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", detail)
 }
 

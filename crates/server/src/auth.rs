@@ -27,13 +27,13 @@ use countersign_gate::{Caller, Person};
 use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
+use crate::behind::Behind;
 use crate::body::read;
 use crate::console::{Text, dress, go};
 use crate::error::Problem;
 use crate::idempotent;
 use crate::parameter;
 use crate::route::{Door, Look, Who};
-use crate::site::Behind;
 
 /// The cookie that holds a device's secret in a browser.
 const COOKIE: &str = "countersign";
@@ -180,7 +180,7 @@ async fn recognise(
     }
 }
 
-const WITH_A_KEY: &str = "this is for people: no key of an agent or program opens it";
+const WITH_A_KEY: &str = "this is for people: keys of agents and programs cannot use it";
 const FROM_AN_AGENT: &str = "this is for people, and the process that asks belongs to an agent, or \
     may: use a signed-in browser or phone, or a terminal that was open before the agent began";
 
@@ -229,7 +229,7 @@ async fn identify(
             None => Err(Problem::not_signed_in("there is no owner yet")),
         },
         Some(_) | None => {
-            Err(Problem::not_signed_in("sign in, or come with `Authorization: Bearer <key>`"))
+            Err(Problem::not_signed_in("sign in, or send `Authorization: Bearer <key>`"))
         }
     }
 }
@@ -384,12 +384,15 @@ pub(crate) fn is_csrf_token(app: &App, device: &Secret, shown: &[u8]) -> bool {
 }
 
 pub(crate) fn csrf() -> Problem {
-    Problem::forbidden("csrf", format!("a browser must send `{CSRF}` as `/api/me` gives it"))
+    Problem::forbidden(
+        "csrf",
+        format!("a browser must send `{CSRF}` with the value from `/api/me`"),
+    )
 }
 
 /// Refuses a request that another site's page has sent.
 pub(crate) fn same_origin(headers: &HeaderMap, remote: Remote) -> Result<(), Problem> {
-    let other = || Problem::forbidden("other-origin", "another site's page may not do this");
+    let other = || Problem::forbidden("other-origin", "pages of other sites may not do this");
     if let Some(site) = headers.get("sec-fetch-site")
         && site != "same-origin"
         && site != "none"

@@ -161,7 +161,7 @@ pub(crate) async fn read(
                 if error.is::<http_body_util::LengthLimitError>() {
                     too_large()
                 } else {
-                    Problem::bad_request("the request broke off")
+                    Problem::bad_request("the request ended early")
                 }
             })?;
             let Ok(data) = frame.into_data() else { continue };

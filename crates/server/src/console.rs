@@ -124,7 +124,7 @@ impl FromRequestParts<App> for Frame {
 pub(crate) fn show(page: &impl Template) -> Result<Html<String>, Problem> {
     page.render().map(Html).map_err(|error| {
         tracing::error!(%error, "a page could not be written");
-        let detail = "this page could not be written; the log says why";
+        let detail = "this page could not be written; see the log";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "page", detail)
     })
 }

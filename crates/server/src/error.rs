@@ -46,7 +46,11 @@ impl Problem {
     }
 
     pub(crate) fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", "there is no such thing for you")
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not-found",
+            "there is nothing by that name that you may see",
+        )
     }
 
     pub(crate) fn not_signed_in(detail: impl fmt::Display) -> Self {
@@ -142,7 +146,7 @@ impl From<GateError> for Problem {
             }
             GateError::Store(_) | GateError::Chance(_) => {
                 tracing::error!(%error, "the gate failed");
-                let detail = "the gate cannot work: nothing was allowed; its log says why";
+                let detail = "the gate is not working: nothing was allowed; see its log";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "gate-failed", detail)
             }
         }
@@ -319,8 +323,8 @@ impl From<TransferError> for Problem {
             TransferError::Differs => Self::conflict("differs", error),
             TransferError::Lost => Self::new(StatusCode::GONE, "lost", error),
             TransferError::Disk(error) => {
-                tracing::error!(%error, "a file could not be kept or read");
-                let detail = "the file cannot be kept or read: the server's log says why";
+                tracing::error!(%error, "a file could not be stored or read");
+                let detail = "the file cannot be stored or read: see the server's log";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "disk", detail)
             }
             TransferError::Gate(error) => error.into(),

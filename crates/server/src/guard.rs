@@ -10,10 +10,10 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
 use crate::auth::{self, Remote};
+use crate::behind::Behind;
 use crate::decision::Decision;
 use crate::error::{Problem, Slug};
 use crate::route::Door;
-use crate::site::Behind;
 use crate::trace::Span;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -39,7 +39,7 @@ pub(crate) async fn guard(
             None => behind.run(app, request).await,
         }
     } else {
-        let detail = "this server is not reached under that name: see `server.names`";
+        let detail = "this server does not answer to that name: see `server.names`";
         Problem::new(StatusCode::MISDIRECTED_REQUEST, "other-host", detail).into_response()
     };
     let status = response.status();

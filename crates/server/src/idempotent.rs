@@ -18,10 +18,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
 use crate::auth::{Identity, bearer};
+use crate::behind::Behind;
 use crate::body;
 use crate::error::Problem;
 use crate::route::Permits;
-use crate::site::Behind;
 
 /// The header that names a write that may be sent twice.
 pub(crate) const KEY: &str = "idempotency-key";
@@ -143,26 +143,28 @@ fn replay(begun: Begun) -> Result<Response, Problem> {
             Ok(response)
         }
         Begun::Shown { .. } => {
-            let detail = "this was done, and its secret shown: it cannot be shown again";
+            let detail = "this was done and its secret was shown; the secret cannot be shown again";
             Err(Problem::conflict("shown-once", detail))
         }
         Begun::NoLonger(why) => {
             Err(Refusal { why, judgement: None, retry_after: None, hit: None }.into())
         }
-        Begun::InProgress => {
-            Err(Problem::conflict("in-progress", "the first with this key is under way"))
-        }
+        Begun::InProgress => Err(Problem::conflict(
+            "in-progress",
+            "the first request with this key is still running",
+        )),
         Begun::Other => {
             let detail = "this key was used for another request";
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "key-reused", detail))
         }
         Begun::Lost => {
-            let detail =
-                "the first with this key broke off: look at what it did before trying again";
+            let detail = "the first request with this key ended early: check what it did before trying again";
             Err(Problem::conflict("outcome-unknown", detail))
         }
         // Already handled by the caller.
-        Begun::First(_) => Err(Problem::conflict("in-progress", "the first is under way")),
+        Begun::First(_) => {
+            Err(Problem::conflict("in-progress", "the first request is still running"))
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! The HTTP server of the gate: HTTP, WebSocket and SSE.
 //!
 //! Nothing is decided here. A request is parsed strictly, its sender is authenticated in `auth`,
-//! the gate is asked, and its answer is returned. `route` is the table of all routes; the router,
-//! the access rules, the OpenAPI document and its page are all generated from it.
+//! the gate is asked, and its answer is returned. `table` has all routes; the router, the access
+//! rules, the OpenAPI document and its page are all generated from it.
 
 mod activation;
 mod answers;
 mod api;
 mod app;
 mod auth;
+mod behind;
 mod body;
 mod console;
 mod decision;
@@ -32,6 +33,7 @@ mod sign_in;
 mod site;
 #[cfg(unix)]
 mod socket;
+mod table;
 mod tls;
 mod trace;
 mod view;
@@ -42,9 +44,10 @@ pub use decision::DecisionLog;
 pub use listen::{Bound, ListenError, bind, bind_inherited};
 pub use notify::{ready, stopping};
 pub use openapi::document;
-pub use route::{Route, Who, routes};
+pub use route::{Route, Who};
 pub use settings::{Limits, Settings, Tls};
 #[cfg(unix)]
 pub use socket::SocketName;
+pub use table::routes;
 pub use tls::{Certificates, TlsError};
 pub use trace::CollectorError;

@@ -44,8 +44,8 @@ use crate::tls::{Certificates, TlsError};
 pub enum ListenError {
     /// Traffic over the network must be encrypted.
     #[error(
-        "`{0}` can be reached from other machines: set TLS, or accept that everybody in between \
-         can read and change everything with --danger-plain-http"
+        "`{0}` can be reached from other machines: set TLS, or accept with --danger-plain-http \
+         that anyone in between can read and change everything"
     )]
     PlainHttp(SocketAddr),
     /// The address cannot be used.
@@ -224,7 +224,7 @@ impl Bound {
                 }
                 Err(error) => {
                     // Usually the process has run out of file descriptors: only waiting helps.
-                    tracing::warn!(%error, "no connection could be taken");
+                    tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }

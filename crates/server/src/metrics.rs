@@ -170,7 +170,7 @@ impl Metrics {
         for (name, help, value) in more {
             gauge(&mut text, name, help, *value);
         }
-        head(&mut text, "countersign_build_info", "The version that runs.", "gauge");
+        head(&mut text, "countersign_build_info", "The running version.", "gauge");
         let version = env!("CARGO_PKG_VERSION");
         let _ = writeln!(text, "countersign_build_info{{version=\"{version}\"}} 1");
         self.write_verdicts(&mut text);
@@ -189,14 +189,14 @@ impl Metrics {
         }
         drop(blocks);
         let name = "countersign_answers_total";
-        head(text, name, "Questions that were settled, by how.", "counter");
+        head(text, name, "Settled questions by outcome.", "counter");
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         for (outcome, count) in answers.iter() {
             let _ = writeln!(text, "{name}{{outcome=\"{outcome}\"}} {count}");
         }
         drop(answers);
         let name = "countersign_answer_seconds";
-        head(text, name, "How long people took to answer.", "histogram");
+        head(text, name, "Time until people answered.", "histogram");
         let waited = *self.to_answer.lock().unwrap_or_else(PoisonError::into_inner);
         for (end, count) in WAITED.iter().zip(waited.buckets) {
             let end = if *end == u64::MAX { "+Inf".to_owned() } else { end.to_string() };
@@ -222,7 +222,7 @@ impl Metrics {
         drop(forwarders);
         drop(channels);
         let name = "countersign_channel_messages_total";
-        head(text, name, "Messages to channels, by what became of them.", "counter");
+        head(text, name, "Messages to channels by outcome.", "counter");
         for (channel, total) in &totals {
             let channel = label(channel);
             for (became, count) in [
@@ -236,14 +236,14 @@ impl Metrics {
             }
         }
         let name = "countersign_channel_waiting";
-        head(text, name, "Messages and records that wait for a channel.", "gauge");
+        head(text, name, "Messages and records waiting for a channel.", "gauge");
         for (channel, total) in &totals {
             let _ = writeln!(text, "{name}{{channel=\"{}\"}} {}", label(channel), total.waiting);
         }
     }
 
     fn write_verdicts(&self, text: &mut String) {
-        head(text, "countersign_actions_total", "Actions by what became of them.", "counter");
+        head(text, "countersign_actions_total", "Actions by outcome.", "counter");
         let verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
         for (what, count) in verdicts.iter() {
             let _ = writeln!(text, "countersign_actions_total{{became=\"{what}\"}} {count}");
@@ -252,7 +252,7 @@ impl Metrics {
 
     fn write_routes(&self, text: &mut String) {
         let name = "countersign_http_request_seconds";
-        head(text, name, "How long answers took.", "histogram");
+        head(text, name, "Time until requests were answered.", "histogram");
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let lines =
             routes.iter().flat_map(|(route, lines)| lines.iter().map(move |it| (route, it)));

@@ -15,7 +15,7 @@ impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         let moment = Timestamp::parse(&text).map(Self);
-        moment.ok_or_else(|| D::Error::custom("a moment is written as 2026-11-16T06:00:00Z"))
+        moment.ok_or_else(|| D::Error::custom("write a time as 2026-11-16T06:00:00Z"))
     }
 }
 
@@ -27,7 +27,7 @@ impl JsonSchema for Moment {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "A moment in UTC like `2026-11-16T06:00:00Z`, or the beginning of a day.",
+            "description": "A time in UTC like `2026-11-16T06:00:00Z`, or the start of a day.",
         })
     }
 }

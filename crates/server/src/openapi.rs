@@ -6,7 +6,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::route::{Route, Who, routes};
+use crate::route::{Route, Who};
+use crate::table::routes;
 
 pub(crate) async fn show() -> Json<Value> {
     Json(document())
@@ -31,10 +32,10 @@ pub fn document() -> Value {
         "type": "object",
         "required": ["type", "title", "status", "detail"],
         "properties": {
-            "type": {"type": "string", "description": "What kind of problem, for programs."},
+            "type": {"type": "string", "description": "The kind of problem, for programs."},
             "title": {"type": ["string", "null"]},
             "status": {"type": "integer"},
-            "detail": {"type": "string", "description": "For a person: what, and what to do."},
+            "detail": {"type": "string", "description": "An explanation for a person, with what to do."},
         },
     });
     let mut schemas = generator.take_definitions(true);
@@ -60,7 +61,7 @@ pub fn document() -> Value {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "countersign",
-                    "description": "A signed-in browser. Whatever changes something needs `X-CSRF-Token` too.",
+                    "description": "A signed-in browser. Requests that change something also need `X-CSRF-Token`.",
                 },
             },
         },
@@ -115,7 +116,7 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
         responses.insert(gives.status.to_string(), response);
     }
     let problem = json!({
-        "description": "What went wrong; nothing was allowed because of it.",
+        "description": "A problem; nothing was allowed because of it.",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
     });
     responses.insert("default".to_owned(), problem);
@@ -140,7 +141,7 @@ fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<Value> {
             "name": "Idempotency-Key",
             "in": "header",
             "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
-            "description": "Sent again with the same key, the answer is the first one's.",
+            "description": "Makes the request idempotent: sent again with the same key, it gets the first answer.",
         }));
     }
     parameters

@@ -13,12 +13,12 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         get("/api/openapi.json", "openapi")
             .by(Who::Anybody)
-            .says("Everything that can be asked, as OpenAPI 3.1.")
+            .says("This API, as OpenAPI 3.1.")
             .gives_media(200, "application/json")
             .to(openapi::show),
         get("/api/docs", "docs")
             .by(Who::Anybody)
-            .says("The same, as a page to read.")
+            .says("The same, as a page for people.")
             .gives_media(200, "text/html")
             .to(page),
     ]
@@ -178,7 +178,7 @@ mod tests {
     fn the_page_holds_every_route_and_no_markup_of_others() {
         let document = document();
         let page = render(&document);
-        for route in crate::routes().iter().filter(|route| !route.page) {
+        for route in crate::table::routes().iter().filter(|route| !route.page) {
             assert!(
                 page.contains(&format!("<code>{}</code>", escape(route.path))),
                 "{}",

@@ -1,8 +1,6 @@
-//! The table of all routes of the server.
+//! A route of the server: who may call it, what it takes and what it returns.
 //!
-//! A row declares who may call the route, what it takes and what it returns. The router, the
-//! authentication, the OpenAPI document and its page, and the golden table of roles all read it, so
-//! none of them can forget a route.
+//! The vocabulary of the rows only; `table.rs` collects them.
 
 use std::fmt;
 use std::future::Future;
@@ -18,7 +16,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
-use crate::{api, console, live, parameter, reference, sign_in};
+use crate::parameter;
 
 /// The callers that a route accepts. The gate decides what they get, because it knows the owner of
 /// everything.
@@ -328,11 +326,4 @@ impl Row {
             routed,
         }
     }
-}
-
-/// All routes.
-#[must_use]
-pub fn routes() -> Vec<Route> {
-    [api::routes(), live::routes(), reference::routes(), sign_in::routes(), console::routes()]
-        .concat()
 }

@@ -52,24 +52,24 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         page("/sign-in", "sign_in_page")
             .by(Who::Anybody)
-            .says("The page a sign-in link leads to. Looking at it uses nothing up.")
+            .says("The page a sign-in link leads to. Viewing it does not use the link up.")
             .query::<Which>()
             .to(look),
         form("/sign-in", "sign_in_form")
             .by(Who::Anybody)
-            .says("Signs a browser in by a link, once.")
+            .says("Signs a browser in with a link, once.")
             .to(sign_in_browser),
         form("/sign-out", "sign_out_form")
-            .says("Signs this browser out, for good.")
+            .says("Signs this browser out permanently.")
             .to(sign_out_browser),
         post("/api/sign-in", "sign_in")
             .by(Who::Anybody)
-            .says("Signs a program of a person in by a link, once.")
+            .says("Signs a program of a person in with a link, once.")
             .takes::<SignIn>()
             .gives::<SignedIn>(201)
             .to(sign_in),
         post("/api/sign-out", "sign_out")
-            .says("Signs this device out, for good.")
+            .says("Signs this device out permanently.")
             .gives_media(204, "")
             .to(sign_out),
     ]

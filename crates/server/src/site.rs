@@ -21,8 +21,10 @@ use tower::ServiceExt as _;
 
 use crate::api;
 use crate::app::App;
+use crate::behind::Behind;
 use crate::guard::guard;
-use crate::route::{Door, Handler, Route, routes};
+use crate::route::{Door, Handler, Route};
+use crate::table::routes;
 
 /// All routes of a server, ready to answer.
 #[derive(Clone)]
@@ -39,21 +41,6 @@ struct Fixed {
     method: Method,
     door: Door,
     handler: Handler,
-}
-
-/// The next step behind the guard.
-pub(crate) enum Behind<'a> {
-    Handler(&'a Handler),
-    Router(Next),
-}
-
-impl Behind<'_> {
-    pub(crate) async fn run(self, app: &App, request: Request) -> Response {
-        match self {
-            Self::Handler(handler) => handler(request, app.clone()).await,
-            Self::Router(next) => next.run(request).await,
-        }
-    }
 }
 
 impl Site {

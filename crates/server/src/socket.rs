@@ -60,8 +60,8 @@ fn through_folder(_: &Path) -> io::Result<Option<SocketName>> {
 fn too_long(path: &Path) -> io::Error {
     let length = path.as_os_str().len();
     let what = format!(
-        "its name has {length} bytes and the system takes {LONGEST}: name a data folder with a \
-         shorter path by --data or $COUNTERSIGN_DATA"
+        "its path has {length} bytes and the system allows {LONGEST}: name a data folder with a \
+         shorter path with --data or $COUNTERSIGN_DATA"
     );
     io::Error::new(io::ErrorKind::InvalidFilename, what)
 }

@@ -25,7 +25,7 @@ pub enum TlsError {
         cause: io::Error,
     },
     /// A file does not contain a certificate or key.
-    #[error("`{}` is no PEM file of the right kind: {problem}", path.display())]
+    #[error("`{}` is not a PEM file of the right kind: {problem}", path.display())]
     Pem {
         /// The file.
         path: PathBuf,

@@ -84,7 +84,7 @@ fn whoever_runs_it_can_leave_a_damaged_record_behind_and_that_is_on_record() {
     let setup = ended();
     let (code, said) = audit(&setup, &["begin-anew", "--danger-leave-damage"]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("is whole"), "{said}");
+    assert!(said.contains("is intact"), "{said}");
     sql(&setup, "DELETE FROM records WHERE number = 3");
     let (code, said) = audit(&setup, &["begin-anew"]);
     assert_eq!(code, Some(2), "{said}");

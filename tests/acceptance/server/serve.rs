@@ -118,7 +118,7 @@ fn asked_to_read_its_rules_again_it_says_what_needs_a_restart() {
     until("it says so", || server.log().contains(told).then_some(()));
     let _ = server.setup.clone().config("safety: [\n");
     server.signal(Signal::HUP);
-    until("it says so", || server.log().contains("the old rules stay in force").then_some(()));
+    until("it says so", || server.log().contains("the old rules stay in use").then_some(()));
     assert_eq!(verdict(), "confirm");
 }
 

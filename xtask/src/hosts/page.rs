@@ -23,7 +23,7 @@ that is installed on your machine.
 | silence | nobody answers: the hook says no before the host gives up |
 | TERM, KILL | the waiting hook gets that signal |
 | delay | a stand-in for the hook hangs for longer than the host waits |
-| garbage | a stand-in for the hook prints what is no answer |
+| garbage | a stand-in for the hook prints something that is not an answer |
 
 *Denied* is what must be there from *no* on; **RAN** is what must not. With *delay* and *garbage* \
 something else runs in place of our hook, which answers in time and in the host's words: what a host \

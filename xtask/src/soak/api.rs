@@ -181,7 +181,7 @@ impl Server {
         let (status, _) = self.ask("GET", "/api/halt", secret, "")?;
         match (status, secret) {
             (200, _) | (401, None) => Ok(()),
-            (status, _) => Err(format!("whoever asked was put out ({status})").into()),
+            (status, _) => Err(format!("the client was signed out ({status})").into()),
         }
     }
 

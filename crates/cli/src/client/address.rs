@@ -36,7 +36,7 @@ impl Address {
         if !text.contains("://") {
             return Ok(Self::Socket(PathBuf::from(text)));
         }
-        let url = Url::parse(text).with_context(|| format!("`{text}` is no URL"))?;
+        let url = Url::parse(text).with_context(|| format!("`{text}` is not a URL"))?;
         if !matches!(url.path(), "" | "/") || url.query().is_some() || !url.username().is_empty() {
             bail!("name only the server, like `{}`", server_of(&url));
         }
@@ -55,7 +55,7 @@ impl Address {
         match url.scheme() {
             "http" => Ok(Self::Plain { host, port }),
             "https" => Ok(Self::Tls { host, port }),
-            other => bail!("a server is reached by http or https, not by `{other}`"),
+            other => bail!("a server URL uses http or https, not `{other}`"),
         }
     }
 

@@ -119,10 +119,10 @@ async fn pass_on(
         let bytes = match frame {
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
             Ok(Some(Err(_)) | None) => return broken("the server ended the connection"),
-            Err(_) => return broken("the server is silent"),
+            Err(_) => return broken("the server has gone silent"),
         };
         if parser.feed(&bytes).is_err() {
-            return broken("the server sends what is no event");
+            return broken("the server sent something that is not an event");
         }
         while let Some(Told { id, name, data, .. }) = parser.next() {
             *last = id.or(last.take());

@@ -110,7 +110,7 @@ impl fmt::Display for Refused {
         f.write_str(&self.detail)?;
         match self.kind.as_str() {
             "not-signed-in" if self.with_key => f.write_str(
-                "; the key may be revoked, over or for another server: `countersign keys list` \
+                "; the key may be revoked, expired or for another server: `countersign keys list` \
                  shows it, `countersign keys create` makes another",
             )?,
             "device-unknown" | "device-not-approved" if self.with_key => write!(

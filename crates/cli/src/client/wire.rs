@@ -46,9 +46,9 @@ pub(crate) async fn open(
     let nobody = |error: &io::Error| {
         let why = reason(error);
         match address {
-            Address::Socket(_) if is_taken(error) => {
-                ClientError::Broken(format!("the server at {address} takes no connection: {why}"))
-            }
+            Address::Socket(_) if is_taken(error) => ClientError::Broken(format!(
+                "the server at {address} does not accept the connection: {why}"
+            )),
             Address::Socket(_) | Address::Plain { .. } | Address::Tls { .. } => {
                 ClientError::NoServer { at: address.clone(), why }
             }
@@ -87,8 +87,8 @@ fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
     };
     let why = match cause {
         rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
-            "its certificate is from an authority that is not trusted here: name the file of that \
-             authority by `hook.tls_ca` for hooks, by --tls-ca for commands, or by $SSL_CERT_FILE"
+            "its certificate is from an authority that is not trusted here: name that authority's \
+             file with `hook.tls_ca` for hooks, --tls-ca for commands, or $SSL_CERT_FILE"
                 .to_owned()
         }
         rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
@@ -122,7 +122,7 @@ async fn connect(
         Address::Socket(path) => socket(path).await,
         Address::Plain { host, port } => Ok(Box::new(tcp(host, *port).await?)),
         Address::Tls { host, port } => {
-            let tls = tls.ok_or_else(|| io::Error::other("nothing to encrypt with"))?;
+            let tls = tls.ok_or_else(|| io::Error::other("TLS is not set up"))?;
             let name = match host {
                 Host::Domain(name) => ServerName::try_from(name.clone()),
                 Host::Ipv4(address) => Ok(ServerName::from(std::net::IpAddr::V4(*address))),

@@ -26,17 +26,17 @@ pub(crate) struct Applescript {
 enum Command {
     /// Judge a script: how safe it is, and whether a person must agree
     ///
-    /// By the profile `applescript` unless another is named. Exits as `check` does.
+    /// Uses the profile `applescript` unless another is named. The exit codes are those of `check`.
     Check(Script),
     /// Say whether a script is well-formed
     ///
-    /// By `osacompile` where the system has it, elsewhere by structure alone: strings, comments,
+    /// Uses `osacompile` where the system has it, and otherwise checks the structure only: strings, comments,
     /// brackets, blocks and continued lines. Exits with 1 when it is not.
     Validate(Script),
-    /// Print a script made of parts that come from elsewhere
+    /// Print a script built from parts, with every value quoted
     #[command(subcommand)]
     Build(Build),
-    /// Say what an error of AppleScript means, and what helps
+    /// Explain an AppleScript error and how to fix it
     ExplainError(Error),
 }
 
@@ -79,9 +79,9 @@ enum Build {
     },
     /// Shows a dialog
     Dialog {
-        /// What it says
+        /// The message
         message: String,
-        /// What stands above it
+        /// The title
         #[arg(long)]
         title: Option<String>,
         /// A button; may be given more than once
@@ -90,12 +90,12 @@ enum Build {
     },
     /// Shows a notification
     Notification {
-        /// What it says
+        /// The message
         message: String,
-        /// What stands above it
+        /// The title
         #[arg(long)]
         title: Option<String>,
-        /// What stands below the title
+        /// The subtitle
         #[arg(long)]
         subtitle: Option<String>,
     },

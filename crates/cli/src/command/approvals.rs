@@ -15,7 +15,7 @@ use crate::serving::URL;
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
-/// See what waits for a person, and answer
+/// List pending questions and answer them
 #[derive(Debug, Args)]
 pub(crate) struct Approvals {
     #[command(subcommand)]
@@ -31,20 +31,20 @@ enum Command {
     Watch(Watch),
 }
 
-/// List questions: those that wait for you, or those of the past
+/// List questions: those waiting for your answer, or past ones
 #[derive(Debug, Args)]
 struct List {
     #[command(flatten)]
     server: Server,
-    /// In which state
+    /// Only questions in this state
     #[arg(long, value_enum, default_value_t = State::Pending)]
     state: State,
-    /// Only those of this session
+    /// Only questions from this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
     whose: Whose,
-    /// At most so many
+    /// The largest number to list
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: usize,
     /// Print JSON
@@ -54,7 +54,7 @@ struct List {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum State {
-    /// Waits for an answer
+    /// Waiting for an answer
     Pending,
     Approved,
     Rejected,
@@ -68,12 +68,12 @@ enum State {
     Any,
 }
 
-/// Show one question whole: what exactly would run, why it asks, what to do instead
+/// Show one question in full: exactly what would run, why it asks, what to do instead
 #[derive(Debug, Args)]
 struct Show {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The question's id
     #[arg(value_name = "ID")]
     id: String,
     /// Print JSON
@@ -81,18 +81,18 @@ struct Show {
     json: bool,
 }
 
-/// Say yes
+/// Approve questions
 #[derive(Debug, Args)]
 struct Approve {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The questions' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// How far the yes reaches
+    /// How long the approval applies, and to whom
     #[arg(long, value_enum, default_value_t = Reach::Once)]
     scope: Reach,
-    /// What the agent should know
+    /// A message for the agent
     #[arg(long, value_name = "TEXT")]
     feedback: Option<String>,
     /// Print JSON
@@ -102,25 +102,25 @@ struct Approve {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Reach {
-    /// This one time
+    /// Only this time
     Once,
-    /// This very action, for the rest of the session
+    /// This exact action, for the rest of the session
     Session,
-    /// This very action in this place, by this agent in this workspace, for thirty days
+    /// This exact action in this folder, by this agent in this workspace, for thirty days
     Always,
     /// The same by all your agents in all your workspaces
     Everywhere,
 }
 
-/// Say no
+/// Reject questions
 #[derive(Debug, Args)]
 struct Reject {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The questions' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// What the agent should know
+    /// A message for the agent
     #[arg(long, value_name = "TEXT")]
     feedback: Option<String>,
     /// Print JSON
@@ -128,7 +128,7 @@ struct Reject {
     json: bool,
 }
 
-/// Print what happens, as it happens, until Ctrl-C
+/// Print events as they happen, until Ctrl-C
 #[derive(Debug, Args)]
 struct Watch {
     #[command(flatten)]
@@ -182,7 +182,8 @@ impl List {
                 field(item, "description"),
             ]);
         }
-        let none = if self.state == State::Pending { "nothing waits for you" } else { "none" };
+        let none =
+            if self.state == State::Pending { "no questions are waiting for you" } else { "none" };
         let mut out = io::stdout().lock();
         table.write(&mut out, Paint::on(&io::stdout()), none)?;
         Ok(Exit::Done)

@@ -26,7 +26,7 @@ use crate::data::{self, Data};
 use crate::exit::Exit;
 use crate::{serving, settings};
 
-/// Prove, export or erase the record of everything that happened, or begin it anew
+/// Verify, export or erase the audit record, or start a new one
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
     #[command(subcommand)]
@@ -41,9 +41,9 @@ enum Command {
     BeginAnew(BeginAnew),
 }
 
-/// Prove that no record was changed, dropped, inserted or cut off
+/// Verify that no record was changed, dropped, inserted or cut off
 ///
-/// Works while the server runs, and without it. Exits with 1 when something is wrong.
+/// Works with or without a running server. Exits with 1 when something is wrong.
 #[derive(Debug, Args)]
 struct Verify {
     #[command(flatten)]
@@ -71,16 +71,16 @@ struct Export {
     /// Only records of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only records from this moment on, like `2026-11-16T06:00:00Z`, or from this day on
+    /// Only records from this time on, like `2026-11-16T06:00:00Z`, or from this day on
     #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<Timestamp>,
-    /// Only records behind the one with this number, where an earlier export ended
+    /// Only records after the one with this number, where an earlier export ended
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     after: u64,
-    /// Go on with new records as they are made, until ended
+    /// Keep printing new records as they are written, until stopped
     #[arg(long)]
     follow: bool,
-    /// The file to write, which must not be there yet [default: standard output]
+    /// The file to write, which must not exist yet [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -92,7 +92,7 @@ fn moment(text: &str) -> Result<Timestamp, &'static str> {
 /// The pause between two looks for new records.
 const FOLLOWS_EVERY: Duration = Duration::from_millis(500);
 
-/// Erase what is kept about a user
+/// Erase what is stored about a user
 ///
 /// Their records lose their content and their settled approvals go; the chain still verifies, and
 /// a record names the numbers of those that were erased. A record that was changed is not erased.
@@ -101,7 +101,7 @@ const FOLLOWS_EVERY: Duration = Duration::from_millis(500);
 struct Erase {
     #[command(flatten)]
     data: Data,
-    /// Whose
+    /// The user's id
     #[arg(long, value_name = "ID")]
     user: String,
     /// Do not ask
@@ -109,16 +109,17 @@ struct Erase {
     yes: bool,
 }
 
-/// Leave a damaged record behind and begin a new one
+/// Set a damaged record aside and start a new one
 ///
-/// For when `serve` refuses to start over a damaged record. Nothing is repaired: a copy of the
-/// database stays in the data folder, and the new record begins with what was wrong, signed. Users,
-/// keys and settings stay as they are in the database: look through them. The server must not run.
+/// Use this when `serve` refuses to start because the record is damaged. Nothing is repaired: a
+/// copy of the database stays in the data folder, and the new record begins with a signed
+/// description of the damage. Users, keys and settings stay as they are in the database: review
+/// them. The server must not be running.
 #[derive(Debug, Args)]
 struct BeginAnew {
     #[command(flatten)]
     data: Data,
-    /// Go on although the record is damaged and nobody can say what is missing from it
+    /// Continue although the record is damaged and nobody can tell what is missing from it
     #[arg(long)]
     danger_leave_damage: bool,
 }
@@ -161,17 +162,17 @@ impl BeginAnew {
         let database = data::database(&folder);
         let damage = damage_of(&database, &keyring)?;
         if damage.is_empty() {
-            bail!("the record is whole: there is nothing to leave behind");
+            bail!("the record is intact: there is nothing to set aside");
         }
         if !self.danger_leave_damage {
             bail!(
-                "{}; nothing was done: --danger-leave-damage begins a new record all the same",
+                "{}; nothing was done: --danger-leave-damage starts a new record anyway",
                 damage.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
             );
         }
         let copy = Sqlite::danger_begin_anew(&database, &keyring, &System, &damage)?;
         let mut out = io::stdout().lock();
-        writeln!(out, "began a new record, which says what was wrong with the old one")?;
+        writeln!(out, "started a new record, which says what was wrong with the old one")?;
         if let Some(copy) = copy {
             writeln!(out, "a copy of the old one is `{}`", copy.display())?;
         }
@@ -221,7 +222,7 @@ impl Erase {
             bail!("nothing was erased: the organisation has locked `erasure`");
         }
         if !self.yes {
-            let question = format!("Erase everything on record about {user}? ");
+            let question = format!("Erase every record about {user}? ");
             match ask::proceed(&question) {
                 Answer::Yes => {}
                 Answer::No => bail!("nothing was erased"),
@@ -291,7 +292,9 @@ fn parse_noted(text: &str) -> Result<(u64, [u8; 32])> {
     let noted = text
         .split_once([':', ' '])
         .and_then(|(number, hash)| Some((number.parse().ok()?, parse_hash(hash.trim())?)));
-    noted.ok_or_else(|| anyhow!("`{text}` is no noted record: write NUMBER:HASH as it was printed"))
+    noted.ok_or_else(|| {
+        anyhow!("`{text}` is not a noted record: write NUMBER:HASH as it was printed")
+    })
 }
 
 fn parse_hash(text: &str) -> Option<[u8; 32]> {
@@ -312,14 +315,14 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for damage in &report.damage {
         writeln!(out, "damaged: {damage}")?;
     }
-    let whole = if report.damage.is_empty() { "whole" } else { "DAMAGED" };
+    let whole = if report.damage.is_empty() { "intact" } else { "DAMAGED" };
     writeln!(
         out,
         "{whole}: {} records ({} erased, {} cut off by retention), {} checkpoints",
         report.records, report.erased, report.cut, report.checkpoints
     )?;
     for number in &report.begun_anew {
-        writeln!(out, "begun anew after damage: record {number} says what was wrong")?;
+        writeln!(out, "started anew after damage: record {number} says what was wrong")?;
     }
     writeln!(out, "end: {}:{}", report.end, Hash(report.end_hash))
 }

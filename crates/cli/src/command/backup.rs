@@ -27,34 +27,34 @@ const FILES: &str = "files";
 /// The version of the backup format.
 const FORMAT: u32 = 1;
 
-/// Copy the data folder of a server, which may run meanwhile, and prove the copy whole
+/// Copy the data folder of a server, which may be running, and verify the copy
 ///
-/// The copy is a folder with the database as it was at one moment, the files, and `backup.json`.
-/// The server's key is not in it: without the key nothing sealed in the copy can be read, and
-/// nobody can sign in its name. Keep the key apart, with --key.
+/// The copy is a folder with a snapshot of the database, the files, and `backup.json`. It does not
+/// contain the server's key: without the key nobody can read what is encrypted in the copy, or sign
+/// in the server's name. Keep the key somewhere else, with --key.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     #[command(flatten)]
     data: Data,
-    /// The folder to make, which must not be there yet
+    /// The folder to create, which must not exist yet
     #[arg(value_name = "FOLDER")]
     to: PathBuf,
-    /// Also write the server's key to this file, which must not be there yet; not into the copy
+    /// Also write the server's key to this file, which must not exist yet or be in the copy
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }
 
-/// Make a data folder from a backup and the server's key, after proving the backup whole
+/// Create a data folder from a backup and the server's key, after verifying the backup
 ///
-/// The data folder must hold neither a database nor a key.
+/// The data folder must contain neither a database nor a key.
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
     #[command(flatten)]
     data: Data,
-    /// The folder that `backup` made
+    /// The folder that `backup` created
     #[arg(value_name = "FOLDER")]
     from: PathBuf,
-    /// The server's key, as it was kept apart
+    /// The server's key, which was stored separately
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 }
@@ -83,7 +83,7 @@ impl Backup {
         let (store, keyring) = self.data.read()?;
         let folder = self.data.folder()?;
         if self.key.as_ref().is_some_and(|key| key.starts_with(&self.to)) {
-            bail!("the key must not lie in the copy: both together give everything away");
+            bail!("the key must not be in the copy: together they reveal everything");
         }
         make_private(&self.to)?;
         let copy = data::database(&self.to);
@@ -116,7 +116,7 @@ impl Restore {
         let about: About = serde_json::from_str(&text)
             .with_context(|| format!("`{ABOUT}` in `{}` is wrong", self.from.display()))?;
         if about.format != FORMAT {
-            bail!("this backup has form {}, and only {FORMAT} is known", about.format);
+            bail!("this backup has format {}, and only {FORMAT} is known", about.format);
         }
         let keyring = Keyring::from_file(&self.key)?;
         if keyring.public().to_string() != about.key {
@@ -142,7 +142,12 @@ impl Restore {
 
 fn tell(done: &str, about: &About) -> Result<Exit> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{done}: {}, {}; whole", count(about.end, "record"), count(about.files, "file"))?;
+    writeln!(
+        out,
+        "{done}: {}, {}; verified",
+        count(about.end, "record"),
+        count(about.files, "file")
+    )?;
     writeln!(out, "end: {}:{}", about.end, about.end_hash)?;
     Ok(Exit::Done)
 }
@@ -199,7 +204,7 @@ fn make_empty(folder: &Path) -> Result<()> {
     let database = data::database(folder);
     for taken in [&database, &Sqlite::note_of(&database), &folder.join(Keyring::FILE)] {
         if taken.try_exists()? {
-            bail!("`{}` is there: restore into a folder of its own", taken.display());
+            bail!("`{}` exists: restore into a separate folder", taken.display());
         }
     }
     Ok(())

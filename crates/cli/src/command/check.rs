@@ -19,17 +19,17 @@ use crate::{batch, case, settings};
 /// would touch (`effects`) and what could not be followed (`opaque`).
 ///
 /// With --batch every line of standard input is an action, or {"action":…,"context":…}; every
-/// line of output is its judgement, in the same order. What a line's context does not say comes
+/// line of output is its judgement, in the same order. Anything missing from a line's context comes
 /// from the options below or from this machine; `cwd` and `workspace` only together. A line that
-/// cannot be read is answered with {"error":…,"line":…,"verdict":"block"}, and the exit code is 2
-/// at the end. In a batch no file is looked at, and only this workspace's project file counts.
+/// cannot be read is answered with {"error":…,"line":…,"verdict":"block"}, and the final exit code
+/// is 2. In a batch no file is looked at, and only this workspace's project file is used.
 #[derive(Debug, Args)]
 #[command(after_help = KINDS, override_usage = USAGE)]
 pub(crate) struct Check {
     /// Print the judgement as JSON
     #[arg(long)]
     json: bool,
-    /// Judge one JSON line of standard input after the other
+    /// Judge each JSON line of standard input
     #[arg(long, conflicts_with_all = ["kind", "input", "action", "json"])]
     batch: bool,
     #[command(flatten)]

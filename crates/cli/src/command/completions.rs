@@ -12,7 +12,7 @@ use crate::exit::Exit;
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell to complete for
     #[arg(value_enum)]
     shell: Shell,
 }

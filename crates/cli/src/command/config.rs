@@ -18,9 +18,9 @@ use crate::exit::Exit;
 use crate::settings::{self, Layer, PROJECT};
 use crate::show::one_line;
 
-/// Check, show or start the configuration
+/// Check, show or create the configuration
 ///
-/// Three files count, if they are there: the organisation's `/etc/countersign/config.yaml`; the
+/// Three files are read, if they exist: the organisation's `/etc/countersign/config.yaml`; the
 /// user's `$COUNTERSIGN_CONFIG`, or else `$XDG_CONFIG_HOME/countersign/config.yaml`; the project's
 /// `.countersign.yaml` at the root of the workspace, which may only tighten. Where `hook.policy_key`
 /// is set, the organisation's comes from its server instead. When one of them is wrong, nothing is
@@ -33,21 +33,21 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Read every configuration file, or just this one, and say what is wrong
+    /// Read every configuration file, or just this one, and report what is wrong
     Check {
         /// A file to check by itself, as if it were the user's
         file: Option<PathBuf>,
     },
-    /// Show the files that count, what they come to line by line with the layer that holds, and
-    /// the digest of the policy
+    /// Show the files in use, each resulting setting with the layer that decides it, and the
+    /// digest of the policy
     Show {
         /// Print them as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write a first configuration file, with everything explained
+    /// Write an initial configuration file, with everything explained
     Init {
-        /// The project's file in this workspace, not the user's
+        /// Write the project's file in this workspace, not the user's
         #[arg(long)]
         project: bool,
     },
@@ -73,7 +73,7 @@ fn check(file: Option<&Path>) -> Result<Exit> {
         Some(file) => vec![settings::layer_at(file)?],
         None => layers()?,
     };
-    let mut report = states(&layers, "right");
+    let mut report = states(&layers, "valid");
     settings::sections_of(layers.clone())?;
     let policy = settings::policy_of(layers)?;
     for notice in policy.notices() {
@@ -87,7 +87,7 @@ fn check(file: Option<&Path>) -> Result<Exit> {
 fn states(layers: &[Layer], there: &str) -> String {
     let mut states = String::new();
     for layer in layers {
-        let state = if layer.text.is_some() { there } else { "not there" };
+        let state = if layer.text.is_some() { there } else { "not found" };
         let (owner, path) = (layer.owner.as_str(), shown(&layer.path));
         let _ = writeln!(states, "{owner}: {path}: {state}");
     }
@@ -104,7 +104,7 @@ struct FileState {
 
 fn show(json: bool) -> Result<Exit> {
     let layers = layers()?;
-    let states = states(&layers, "there");
+    let states = states(&layers, "found");
     let files: Vec<_> = layers
         .iter()
         .map(|layer| FileState {

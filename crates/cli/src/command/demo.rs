@@ -35,18 +35,18 @@ mod script;
 use agent::Agent;
 use person::Person;
 
-/// See the whole product in one command: an agent proposes thirty actions, somebody answers
+/// See the whole product in one command: an agent proposes thirty actions, and a person answers
 ///
-/// Runs a server on data that is thrown away afterwards. Nothing that the agent proposes is run.
+/// Runs a server on temporary data. None of the proposed actions are run.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Who answers [default: you, at a terminal; the play elsewhere]
+    /// Who answers [default: you, at a terminal; otherwise the script]
     #[arg(long, value_enum)]
     answers: Option<Answers>,
-    /// Leave the server running at the end, until Ctrl-C
+    /// Keep the server running at the end, until Ctrl-C
     #[arg(long)]
     keep: bool,
-    /// No pauses
+    /// Run without pauses
     #[arg(long)]
     fast: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Demo {
 enum Answers {
     /// You: here, in a browser, or with `countersign watch`
     Ask,
-    /// A person of the play, at a device of their own
+    /// A scripted person, on a device of their own
     Play,
 }
 
@@ -105,7 +105,7 @@ impl Demo {
             () = super::serve::stopped() => Ok(Exit::Failed),
         };
         if self.keep && matches!(played, Ok(Exit::Done)) {
-            writeln!(io::stdout(), "\nthe server runs on at {url} until Ctrl-C")?;
+            writeln!(io::stdout(), "\nthe server keeps running at {url} until Ctrl-C")?;
             super::serve::stopped().await;
         }
         drop(stop);
@@ -139,7 +139,7 @@ impl Demo {
         let made = device.call("/api/devices/invite").await?;
         let link = format!("{url}/sign-in?link={}", part(field(&made, "link")));
         let mut out = io::stdout().lock();
-        writeln!(out, "countersign demo: nothing here is really run; everything is thrown away")?;
+        writeln!(out, "countersign demo: nothing is really run, and all data is temporary")?;
         writeln!(out, "  look in a browser: {link}")?;
         writeln!(out, "  or in a terminal:  {}", terminal(&link))?;
         match self.answers() {
@@ -150,7 +150,7 @@ impl Demo {
                 )?;
             }
             Answers::Play => {
-                writeln!(out, "  a person of the play answers at a device of their own")?;
+                writeln!(out, "  a scripted person answers on a device of their own")?;
             }
         }
         writeln!(out)?;
@@ -194,7 +194,7 @@ async fn summary(agent: &Agent, device: &Client) -> Result<Exit> {
         writeln!(out, "the record is damaged: {}", proof.get("damage").unwrap_or(&Value::Null))?;
         return Ok(Exit::Failed);
     }
-    writeln!(out, "on record: {records} records, each chained to the one before, verified whole")?;
+    writeln!(out, "recorded: {records} records, each chained to the one before, verified")?;
     Ok(Exit::Done)
 }
 

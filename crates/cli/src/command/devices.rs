@@ -17,7 +17,7 @@ use crate::serving::URL;
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
-/// Let devices in, and put them out
+/// Approve, invite and revoke devices
 #[derive(Debug, Args)]
 pub(crate) struct Devices {
     #[command(subcommand)]
@@ -33,12 +33,12 @@ enum Command {
     Request(Request),
 }
 
-/// List your devices, or those of somebody you look after
+/// List your devices, or those of somebody you manage
 #[derive(Debug, Args)]
 struct List {
     #[command(flatten)]
     server: Server,
-    /// Those of somebody you look after
+    /// List those of somebody you manage
     #[arg(long, value_name = "ID")]
     user: Option<String>,
     /// Print JSON
@@ -46,48 +46,48 @@ struct List {
     json: bool,
 }
 
-/// Let a device in that waits
+/// Approve a device that is waiting
 #[derive(Debug, Args)]
 struct Approve {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The devices' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// What for
+    /// What the device may do
     #[arg(long = "as", value_enum, default_value_t = Role::Machine)]
     role: Role,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Role {
-    /// Keys may be used there; it can never answer
+    /// Use keys; it can never answer questions
     Machine,
-    /// A person answers there
+    /// Answer questions, with a person using it
     Console,
 }
 
-/// Put devices out, at once and for good: yours, or those of somebody you look after
+/// Revoke devices immediately and permanently: yours, or those of somebody you manage
 #[derive(Debug, Args)]
 struct Revoke {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The devices' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 }
 
-/// Print a link that signs one more device of yours in, once, within 15 minutes
+/// Print a link that signs in one more device of yours, once, within 15 minutes
 #[derive(Debug, Args)]
 struct Invite {
     #[command(flatten)]
     server: Server,
-    /// Where that device reaches the server, when not as this one does
+    /// The URL at which that device reaches the server, if it differs from this one's
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
-/// Ask for this machine to be let in, so that the key in `$COUNTERSIGN_KEY` works here
+/// Request approval of this machine, so that the key in `$COUNTERSIGN_KEY` works here
 ///
 /// Prints a line for the environment of the agent's host. The key works here once somebody has
 /// approved the machine (`countersign devices approve ID`).
@@ -95,7 +95,7 @@ struct Invite {
 struct Request {
     #[command(flatten)]
     server: Server,
-    /// What you call the machine
+    /// A name for the machine
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -187,7 +187,7 @@ impl Request {
         // A shell evaluates this output, so it must be nothing but a secret.
         let secret = Secret::parse(field(&made, "secret"))?;
         let id = one_line(field(&made, "device_id"));
-        writeln!(io::stderr(), "{id} waits: `countersign devices approve {id}` lets it in")?;
+        writeln!(io::stderr(), "{id} is waiting: `countersign devices approve {id}` approves it")?;
         writeln!(io::stdout(), "export {MACHINE}={}", secret.expose())?;
         Ok(Exit::Done)
     }

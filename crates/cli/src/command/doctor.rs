@@ -38,18 +38,18 @@ use start::{run, start};
 const DANGER: &str = "rm -rf /";
 const HARMLESS: &str = "ls";
 
-/// Show what is guarded, by trying it, and what is not
+/// Test what is guarded, and show what is not
 ///
-/// Runs every hook that is installed with a call that must be stopped and one that must not,
-/// and reads the answers as the host does. Where hooks are told to use a server, it is tried as
-/// they use it: its certificate, the key, the clock, the version; and it keeps what was proved here.
+/// Runs every installed hook with a call that must be stopped and one that must not, and reads the
+/// answers as the host does. Where hooks are configured to use a server, it tests the server as
+/// they use it: its certificate, the key, the clock, the version; and the server stores the result.
 /// Exits with 1 when something installed does not guard, or that server cannot be used.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Only this host
     #[arg(value_parser = known, value_name = "HOST")]
     host: Option<Known>,
-    /// Run the host itself in a throw-away folder against a scripted model, and report what it
+    /// Run the host itself in a temporary folder against a scripted model, and report what it
     /// does with the hook: takes minutes
     #[arg(long, requires = "host")]
     live: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Doctor {
     json: bool,
     #[command(flatten)]
     server: Server,
-    /// Managed files lie under this folder, for packages
+    /// The root folder for managed files, for packaging
     #[arg(long, value_name = "FOLDER", default_value = "/", hide = true)]
     root: PathBuf,
 }
@@ -323,7 +323,10 @@ impl Findings {
             }
             ServerState { answers: false, detail, .. } => {
                 writeln!(out, "server: {}", one_line(detail))?;
-                writeln!(out, "  without one, what needs a yes is asked by the host or refused")?;
+                writeln!(
+                    out,
+                    "  without one, the host asks about what needs approval, or it is refused"
+                )?;
             }
         }
         if let Some(rollout) = &self.rollout {
@@ -365,7 +368,7 @@ impl HostState {
         for hook in &self.hooks {
             let state = match (hook.guards, hook.current) {
                 (true, true) => "guards",
-                (true, false) => "guards; `install` would write it otherwise",
+                (true, false) => "guards; `install` would now write it differently",
                 (false, _) => "DOES NOT GUARD",
             };
             writeln!(out, "  {} {}: {state}", hook.scope, hook.path)?;

@@ -19,10 +19,11 @@ use crate::input::{Input, KINDS};
 use crate::show::{MOST_FINDINGS, Paint, cut, one_line, visible};
 use crate::{case, change, settings};
 
-/// Say why an action gets its verdict
+/// Explain why an action gets its verdict
 ///
 /// Shows the action with each finding underlined, the rule and why it exists, which layer
-/// decided, what to do instead, and what would change the verdict. Exits as `check` does.
+/// decided, what to do instead, and what would change the verdict. The exit codes are those of
+/// `check`.
 #[derive(Debug, Args)]
 #[command(after_help = KINDS, override_usage = USAGE)]
 pub(crate) struct Explain {

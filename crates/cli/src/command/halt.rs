@@ -9,17 +9,17 @@ use serde_json::Value;
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
 
-/// Stop everything: nothing more is allowed, and what waits is cancelled
+/// Stop everything: refuse every action and cancel pending questions
 ///
-/// Anybody who is signed in may; only a super admin lets things go on.
+/// Anyone who is signed in may stop everything; only a super admin may resume.
 #[derive(Debug, Args)]
 pub(crate) struct Halt {
     #[command(flatten)]
     server: Server,
-    /// Let things go on
+    /// Resume after everything was stopped
     #[arg(long, conflicts_with = "status")]
     resume: bool,
-    /// Only say whether everything is halted
+    /// Only report whether everything is halted
     #[arg(long)]
     status: bool,
 }

@@ -11,12 +11,12 @@ use crate::host::{self, HOSTS, Host};
 
 /// Answer one event of an agent host (hosts run this; `countersign install` sets it up)
 ///
-/// Reads what the host says on standard input and answers in the host's own words. What is
-/// allowed goes on as if nobody had asked; what is blocked is refused with the reason; what must
-/// be confirmed waits while a running server asks a person.
+/// Reads the host's event on standard input and answers in the host's own format. Allowed actions
+/// continue without interruption; blocked ones are refused with the reason; actions that must be
+/// confirmed wait while a running server asks a person.
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
-    /// Which host runs it
+    /// The host that runs it
     #[arg(value_parser = known, value_name = "HOST")]
     host: Known,
     /// How long the host waits, in seconds: the answer comes before that

@@ -19,23 +19,23 @@ use crate::{diff, settings};
 /// Added to the timeout of a question, so that silence is answered before the host gives up.
 const MARGIN: u64 = 30;
 
-/// Put the hook into an agent host's settings
+/// Add the hook to an agent host's settings
 ///
-/// Shows what would change in which file and asks first. Comments and everybody else's entries
-/// stay as they are; a second time changes nothing.
+/// Shows the change to each file and asks first. Comments and all other entries stay as they are;
+/// installing again changes nothing.
 #[derive(Debug, Args)]
 pub(crate) struct Install {
     #[command(flatten)]
     target: Target,
     /// How long the host waits for an answer, in seconds [default: as long as a question waits,
-    /// and half a minute]
+    /// plus half a minute]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
     timeout: Option<u64>,
 }
 
-/// Take the hook out of an agent host's settings
+/// Remove the hook from an agent host's settings
 ///
-/// What is left is what was there before, to the byte.
+/// The file is restored to what it was before, byte for byte.
 #[derive(Debug, Args)]
 pub(crate) struct Uninstall {
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(crate) struct Uninstall {
 /// Which host, and for whom.
 #[derive(Debug, Args)]
 struct Target {
-    /// Which host: claude-code, codex, gemini, cursor, copilot, vscode, opencode, windsurf, cline
+    /// The host: claude-code, codex, gemini, cursor, copilot, vscode, opencode, windsurf, cline
     /// or droid
     #[arg(value_parser = known, value_name = "HOST")]
     host: Known,
@@ -57,7 +57,7 @@ struct Target {
     /// Do not ask
     #[arg(long)]
     yes: bool,
-    /// Managed files lie under this folder, for packages
+    /// The root folder for managed files, for packaging
     #[arg(long, value_name = "FOLDER", default_value = "/", hide = true)]
     root: PathBuf,
 }
@@ -69,10 +69,10 @@ struct Whose {
     /// For you, in every project (the default)
     #[arg(long)]
     user: bool,
-    /// For everybody who works in this project
+    /// For everyone who works on this project
     #[arg(long)]
     project: bool,
-    /// For everybody on this machine, in a place that only its owner writes
+    /// For everyone on this machine, in a file that only its administrator can write
     #[arg(long)]
     managed: bool,
 }
@@ -260,7 +260,7 @@ impl Step {
             fs::remove_file(&self.path)?;
             return Ok(());
         };
-        let folder = self.path.parent().context("it is no file")?;
+        let folder = self.path.parent().context("it is not a file")?;
         fs::create_dir_all(folder)?;
         let mode = self.mode();
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();

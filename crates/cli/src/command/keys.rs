@@ -15,7 +15,7 @@ use crate::table::Table;
 /// The number of changes that a hook's key may make in a minute.
 const HOOK_WRITES: u32 = 600;
 
-/// Make, rotate and revoke the keys of agents and programs
+/// Create, rotate and revoke the keys of agents and programs
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
     #[command(subcommand)]
@@ -30,12 +30,12 @@ enum Command {
     Revoke(Revoke),
 }
 
-/// List your keys, or those of somebody you look after, with how often each was used
+/// List your keys, or those of somebody you manage, with how often each was used
 #[derive(Debug, Args)]
 struct List {
     #[command(flatten)]
     server: Server,
-    /// Those of somebody you look after
+    /// List those of somebody you manage
     #[arg(long, value_name = "ID")]
     user: Option<String>,
     /// Print JSON
@@ -43,12 +43,12 @@ struct List {
     json: bool,
 }
 
-/// Make a key; its secret goes to standard output, this once
+/// Create a key; its secret is printed to standard output, only once
 #[derive(Debug, Args)]
 struct Create {
     #[command(flatten)]
     server: Server,
-    /// What you call it
+    /// A name for the key
     #[arg(value_name = "NAME")]
     name: String,
     /// What it may propose: `shell.run`, `email.send`, `email.*`, `*` for everything
@@ -58,21 +58,21 @@ struct Create {
     /// many as a session of the `coding-agent` profile has
     #[arg(long, conflicts_with_all = ["program", "scope"])]
     hook: bool,
-    /// Actions that change something, in a minute [default: 10, or 600 with --hook]
+    /// Actions per minute that may change something [default: 10, or 600 with --hook]
     #[arg(long, value_name = "NUMBER")]
     writes: Option<u32>,
     #[command(flatten)]
     access: Access,
-    /// It works on every machine, not only on approved ones
+    /// Let the key work on every machine, not only on approved ones
     #[arg(long)]
     any_device: bool,
-    /// Days until it no longer works
+    /// Days until the key expires
     #[arg(long, value_name = "DAYS")]
     expires_in_days: Option<u32>,
-    /// The bot it is for [default: yourself]
+    /// The bot that gets the key [default: yourself]
     #[arg(long, value_name = "ID")]
     bot: Option<String>,
-    /// Where it works, when you have more than one workspace
+    /// The workspace of the key, if you have more than one
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
     /// Print JSON
@@ -84,23 +84,23 @@ struct Create {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Access {
-    /// A model decides what to do, so a person is asked; unless said otherwise
+    /// For a model that decides what to do, so a person is asked (the default)
     #[arg(long)]
     agent: bool,
-    /// A program you wrote, not a model: declared skills do not ask
+    /// For a program you wrote, not a model: declared skills do not ask
     #[arg(long)]
     program: bool,
 }
 
-/// Make a key that takes another's place; its secret goes to standard output, this once
+/// Replace a key with a new one, whose secret is printed to standard output, only once
 #[derive(Debug, Args)]
 struct Rotate {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The key's id
     #[arg(value_name = "ID")]
     id: String,
-    /// Seconds for which the old one still works
+    /// Seconds for which the old key still works
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     overlap: u32,
     /// Print JSON
@@ -108,12 +108,12 @@ struct Rotate {
     json: bool,
 }
 
-/// Revoke keys, at once and for good
+/// Revoke keys immediately and permanently
 #[derive(Debug, Args)]
 struct Revoke {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The keys' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 }
@@ -211,7 +211,7 @@ fn show(made: &Value, json: bool) -> Result<Exit> {
     }
     let key = made.get("key").cloned().unwrap_or_default();
     let (id, name) = (one_line(field(&key, "key_id")), one_line(field(&key, "name")));
-    writeln!(io::stderr(), "{id} ({name}): its secret, shown this once:")?;
+    writeln!(io::stderr(), "{id} ({name}): its secret, shown only once:")?;
     writeln!(io::stdout(), "{}", field(made, "secret"))?;
     Ok(Exit::Done)
 }

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 /// Print the manual page, or write all of them into a folder
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The folder for `countersign.1` and a page for each command
+    /// The folder to write `countersign.1` and a page for each command into
     folder: Option<PathBuf>,
 }
 

@@ -16,8 +16,8 @@ use crate::mcp::{self, http::Upstream};
 
 /// Stand between MCP clients and their servers
 ///
-/// A client that starts `countersign mcp proxy -- SERVER` instead of `SERVER` has every call
-/// judged: what is risky waits for a person, what is catastrophic never reaches the server.
+/// When a client starts `countersign mcp proxy -- SERVER` instead of `SERVER`, every call is
+/// judged: risky calls wait for a person, and catastrophic ones never reach the server.
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     #[command(subcommand)]
@@ -32,34 +32,34 @@ enum What {
     Unwrap(wrap::Unwrap),
 }
 
-/// Start a server and judge every call before it gets there
+/// Start a server and judge every call before it reaches the server
 ///
-/// Definitions of tools are pinned when they are first seen; a tool that has changed since asks
-/// at its next call. Fields and methods that nobody here knows pass untouched.
+/// Tool definitions are pinned when they are first seen; a tool that has changed since then asks
+/// on its next call. Unknown fields and methods pass unchanged.
 #[derive(Debug, Args)]
 struct Proxy {
-    /// What the server is called in questions, rules and pinned definitions [default: from its
+    /// The server's name in questions, rules and pinned definitions [default: from its
     /// command]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// A server that is reached over HTTP instead of started
+    /// The URL of a server to connect to over HTTP instead of starting one
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     http: Option<String>,
-    /// Listen for clients on this address of this machine, instead of standard input
+    /// Listen for clients on this local address, instead of standard input
     #[arg(long, value_name = "ADDRESS", requires = "http")]
     listen: Option<SocketAddr>,
-    /// What such a server is to see with every request, as `Name: value`; `${VARIABLE}` stands for
-    /// what the environment holds
+    /// A header to send to that server with every request, as `Name: value`; `${VARIABLE}` is
+    /// replaced from the environment
     #[arg(long = "header", value_name = "HEADER", requires = "http")]
     headers: Vec<String>,
-    /// The same with all of its value in a variable, as `Name=VARIABLE`: for files in which a host
-    /// would fill in `${VARIABLE}` itself
+    /// A header whose whole value is in a variable, as `Name=VARIABLE`: for files in which a host
+    /// would replace `${VARIABLE}` itself
     #[arg(long, value_name = "HEADER", requires = "http")]
     header_from: Vec<String>,
-    /// The certificate to trust, as a PEM file, for a server that has one of its own
+    /// The certificate to trust, as a PEM file, for a server with a self-signed certificate
     #[arg(long, value_name = "FILE", requires = "http")]
     tls_ca: Option<PathBuf>,
-    /// Talk to a server on another machine without encryption
+    /// Connect to a server on another machine without encryption
     #[arg(long, requires = "http")]
     danger_plain_http: bool,
     #[command(flatten)]
@@ -69,11 +69,11 @@ struct Proxy {
     command: Vec<OsString>,
 }
 
-/// Be an MCP server, by which an agent asks before it acts
+/// Run an MCP server that lets an agent ask before it acts
 ///
 /// Its tools: `request_confirmation` asks a person, `check_action` and `explain_action` judge,
-/// `approve` answers for Claude Code's `--permission-prompt-tool`. None of them answers what a
-/// person is asked.
+/// `approve` answers Claude Code's `--permission-prompt-tool`. None of them answers a question
+/// that was put to a person.
 #[derive(Debug, Args)]
 struct Serve {
     #[command(flatten)]
@@ -106,7 +106,7 @@ impl Proxy {
             None => name(&self.command),
         });
         if name.is_empty() || name.contains(|char: char| char.is_control() || char == '/') {
-            bail!("`{}` is no name for a server", name.escape_debug());
+            bail!("`{}` is not a name for a server", name.escape_debug());
         }
         let folder = self.data.folder()?;
         // A proxy that listens was started by a person, not by a host.
@@ -125,7 +125,7 @@ impl Proxy {
         let mut headers = self.headers;
         for header in &self.header_from {
             let Some((name, variable)) = header.split_once('=') else {
-                bail!("`{header}` is no `Name=VARIABLE`");
+                bail!("`{header}` is not of the form `Name=VARIABLE`");
             };
             headers.push(format!("{name}: ${{{variable}}}"));
         }

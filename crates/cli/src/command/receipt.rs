@@ -17,7 +17,7 @@ use pollster::block_on;
 use crate::data::Data;
 use crate::exit::Exit;
 
-/// Check or write the proof of what somebody decided
+/// Verify or print the signed receipt of a decision
 #[derive(Debug, Args)]
 pub(crate) struct Receipt {
     #[command(subcommand)]
@@ -31,9 +31,9 @@ enum Command {
     Key(Key),
 }
 
-/// Check a receipt, without the server
+/// Verify a receipt without the server
 ///
-/// Exits with 1 when it proves nothing.
+/// Exits with 1 when the receipt is not valid.
 #[derive(Debug, Args)]
 struct Verify {
     /// The receipt, or - for standard input
@@ -44,10 +44,10 @@ struct Verify {
     /// The action it should be about, as JSON in a file
     #[arg(long, value_name = "FILE")]
     action: Option<PathBuf>,
-    /// Where the action ran, where its JSON does not say
+    /// The folder the action ran in, if its JSON does not say
     #[arg(long, value_name = "FOLDER", requires = "action")]
     cwd: Option<String>,
-    /// A script the action ran, as it was then; named as it was in the proposal
+    /// A script the action ran, with its content and name as in the proposal
     #[arg(long, value_name = "FILE", requires = "action")]
     script: Vec<PathBuf>,
     #[command(flatten)]
@@ -57,13 +57,13 @@ struct Verify {
 /// Print the receipt of a decided approval
 #[derive(Debug, Args)]
 struct Show {
-    /// Which approval
+    /// The approval's id
     approval: String,
     #[command(flatten)]
     data: Data,
 }
 
-/// Print the public key by which receipts are checked
+/// Print the public key that verifies receipts
 #[derive(Debug, Args)]
 struct Key {
     #[command(flatten)]
@@ -85,8 +85,9 @@ impl Verify {
         let receipt: approval::Receipt =
             serde_json::from_str(&read(&self.file)?).context("not a receipt")?;
         let key = match &self.key {
-            Some(text) => PublicKey::parse(text)
-                .ok_or_else(|| anyhow!("`{text}` is no public key: those begin with `cspk_`"))?,
+            Some(text) => PublicKey::parse(text).ok_or_else(|| {
+                anyhow!("`{text}` is not a public key: public keys begin with `cspk_`")
+            })?,
             None => self.data.keyring()?.public(),
         };
         let mut checked = receipt.verify(&key);

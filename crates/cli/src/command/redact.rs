@@ -14,7 +14,7 @@ use crate::exit::Exit;
 
 /// Mask secrets and personal data in a text
 ///
-/// Reads a file or standard input, writes it to standard output with everything found masked.
+/// Reads a file or standard input and writes it to standard output with everything found masked.
 /// With --batch every line of standard input is {"text":…}, and every line of output is
 /// {"text":…,"found":[{"kind":…,"span":…}]}, where a span is its start and end in bytes of the text given.
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Redact {
     /// The file to read [default: standard input]
     #[arg(conflicts_with = "batch")]
     file: Option<PathBuf>,
-    /// Answer one JSON line of standard input after the other
+    /// Answer each JSON line of standard input
     #[arg(long)]
     batch: bool,
 }

@@ -36,7 +36,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Show one rule: what it is about, why, what to do instead, examples
+    /// Show one rule: what it matches, why, what to do instead, examples
     #[command(alias = "explain")]
     Show {
         /// The rule's id, for example `shell.git.force-push`
@@ -47,7 +47,7 @@ enum What {
     },
     /// Run every example of every rule
     ///
-    /// Each hit must match its rule and each miss must not. Exits with 1 if one does not hold.
+    /// Each hit must match its rule and each miss must not. Exits with 1 if one fails.
     Test {
         /// Print the outcome as JSON
         #[arg(long)]

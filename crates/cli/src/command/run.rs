@@ -25,22 +25,22 @@ use report::Report;
 
 /// Judge a command, ask if need be, then run it
 ///
-/// What is allowed runs. What must be confirmed is asked about on the terminal; without one it
-/// does not run. What is blocked does not run. Exits with the command's own exit code, or 3 when
-/// nobody said yes, 4 when it is blocked, 2 when it could not be judged, 126 or 127 when it could
-/// not be started. With --json the exit code is never the command's own: 0 when it succeeded, 1
-/// when it failed, and the others as above.
+/// An allowed command runs. One that must be confirmed is asked about on the terminal; without a
+/// terminal it does not run. A blocked command does not run. Exits with the command's own exit
+/// code, or 3 when nobody approved it, 4 when it is blocked, 2 when it could not be judged, 126 or
+/// 127 when it could not be started. With --json the exit code is never the command's own: 0 when
+/// it succeeded, 1 when it failed, and the others as above.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["script", "argv"]))]
 #[command(override_usage = USAGE)]
 pub(crate) struct Run {
-    /// A script for bash instead of a program and its arguments
+    /// A bash script instead of a program and its arguments
     #[arg(short = 'c', value_name = "SCRIPT")]
     script: Option<String>,
-    /// The program and its arguments, as they are
+    /// The program and its arguments, passed unchanged
     #[arg(last = true, value_name = "CMD")]
     argv: Vec<OsString>,
-    /// Print what became of it as JSON; what the command prints goes to standard error
+    /// Print the outcome as JSON; the command's own output goes to standard error
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -120,7 +120,7 @@ fn permitted(judgement: &Judgement, command: &str) -> Result<Exit> {
                 show::judgement(&mut stderr, judgement, paint)?;
                 writeln!(
                     stderr,
-                    "countersign: this needs a yes and there is no terminal to ask on, so it was not run"
+                    "countersign: this needs approval and there is no terminal to ask on, so it was not run"
                 )?;
                 Ok(Exit::Confirm)
             }

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 /// Print the JSON Schema of actions, contexts, judgements or the configuration
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// Which one [default: all, by name]
+    /// The schema to print [default: all, by name]
     #[arg(value_enum)]
     of: Option<Of>,
 }

@@ -16,42 +16,43 @@ use crate::exit::Exit;
 use crate::serving::{NOT_FOR_AGENTS, Plan, SOCKET, Serving, Starter, policy};
 use crate::settings;
 
-/// Run the gate as a server: agents propose, people answer, everything is on record
+/// Run the gate as a server: agents propose, people answer, everything is recorded
 ///
-/// Needs no set-up: listens on this machine alone and keeps everything in the data folder. The
-/// first start prints a link that signs the owner in. Ends on Ctrl-C or SIGTERM after what is under
-/// way; SIGHUP reads the profile and rules of the configuration and the certificate again, and says
-/// in the log what needs a restart. Takes sockets from the service manager (`LISTEN_FDS`).
+/// Needs no setup: listens on this machine only and keeps everything in the data folder. The first
+/// start prints a link that signs the owner in. Ctrl-C or SIGTERM stops it after requests in
+/// progress have finished; SIGHUP reloads the profile and rules of the configuration and the
+/// certificate, and logs what needs a restart. Takes sockets from the service manager
+/// (`LISTEN_FDS`).
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where to listen [default: 127.0.0.1:8720]
+    /// The address to listen on [default: 127.0.0.1:8720]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
     #[command(flatten)]
     data: Data,
-    /// The certificate to encrypt by, as a PEM file
+    /// The TLS certificate, as a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "tls_self_signed")]
     tls_certificate: Option<PathBuf>,
     /// Its private key, as a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// Encrypt by a certificate of its own: browsers ask whether to trust it
+    /// Use a self-signed TLS certificate: browsers ask whether to trust it
     #[arg(long)]
     tls_self_signed: bool,
-    /// Listen for other machines without encryption: everybody in between can read and answer
+    /// Listen for other machines without encryption: anyone in between can read and answer
     #[arg(long)]
     danger_plain_http: bool,
-    /// A name under which it is reached, besides `localhost` and its address
+    /// A host name of the server, besides `localhost` and its address
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
-    /// Where people reach it, when that is not where it listens
+    /// The URL at which people reach the server, if it differs from where it listens
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// The organisation's policy, where it is not `/etc/countersign/config.yaml`: holds here, and is
-    /// handed to hooks and clients
+    /// The organisation's policy file, if it is not `/etc/countersign/config.yaml`: applies here,
+    /// and is sent to hooks and clients
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Print a link that signs one more device of the owner in: for when they have lost all others
+    /// Print a link that signs in one more device of the owner: for when they have lost all others
     #[arg(long)]
     invite: bool,
     #[command(flatten)]
@@ -61,10 +62,10 @@ pub(crate) struct Serve {
 /// What is logged, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Log {
-    /// How log lines are written
+    /// The format of log lines
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
-    /// What is logged
+    /// The level of detail of the log
     #[arg(long, value_enum, default_value_t = Level::Info)]
     log_level: Level,
 }
@@ -220,14 +221,14 @@ async fn reload(
             match policy(organisation.as_deref()) {
                 Ok(policy) => {
                     gate.set_policy(policy);
-                    tracing::info!("profile and rules were read again");
-                    tracing::info!("not read again: {NEEDS_A_RESTART}; these need a restart");
+                    tracing::info!("profile and rules were reloaded");
+                    tracing::info!("not reloaded: {NEEDS_A_RESTART}; these need a restart");
                 }
-                Err(error) => tracing::error!(%error, "the old rules stay in force"),
+                Err(error) => tracing::error!(%error, "the old rules stay in use"),
             }
             match certificates.as_ref().map(|certificates| certificates.reload()) {
                 Some(Ok(fingerprint)) => {
-                    tracing::info!(fingerprint, "the certificate was read again");
+                    tracing::info!(fingerprint, "the certificate was reloaded");
                 }
                 Some(Err(error)) => tracing::error!(%error, "the old certificate stays in use"),
                 None => {}

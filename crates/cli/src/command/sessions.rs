@@ -13,7 +13,7 @@ use crate::moment::{self, now};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
-/// See what agents are at, and stop them
+/// See what agents are doing, and stop them
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
     #[command(subcommand)]
@@ -34,12 +34,12 @@ enum Command {
 struct List {
     #[command(flatten)]
     server: Server,
-    /// Only those in this state
+    /// Only sessions in this state
     #[arg(long, value_enum)]
     state: Option<State>,
     #[command(flatten)]
     whose: Whose,
-    /// At most so many
+    /// The largest number to list
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: usize,
     /// Print JSON
@@ -50,17 +50,17 @@ struct List {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum State {
     Active,
-    /// It asked too much too fast, and waits for a person
+    /// Asked too many questions too fast, and waits for a person
     Paused,
     Ended,
 }
 
-/// Show one session: its task, its limits, how far it has come
+/// Show one session: its task, its limits, its progress
 #[derive(Debug, Args)]
 struct Show {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The session's id
     #[arg(value_name = "ID")]
     id: String,
     /// Print JSON
@@ -68,45 +68,45 @@ struct Show {
     json: bool,
 }
 
-/// Stop sessions: what waits in them is cancelled, and nothing more is allowed
+/// Stop sessions: their pending questions are cancelled, and nothing more is allowed
 #[derive(Debug, Args)]
 struct Stop {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The sessions' ids
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     ids: Vec<String>,
-    /// Every session you look after
+    /// Stop every session you manage
     #[arg(long)]
     all: bool,
 }
 
-/// Let a paused session go on
+/// Resume paused sessions
 #[derive(Debug, Args)]
 struct Resume {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The sessions' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 }
 
-/// Let a session explore or work, from its next action on
+/// Switch a session to explore or task mode, from its next action on
 #[derive(Debug, Args)]
 struct Switch {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The session's id
     #[arg(value_name = "ID")]
     id: String,
-    /// To which
+    /// The new mode
     #[arg(value_enum)]
     mode: ModeName,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ModeName {
-    /// Look, change nothing
+    /// Look only, change nothing
     Explore,
     /// Do the work
     Task,

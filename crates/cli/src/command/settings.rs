@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::listing::{field, part, print_json};
 use crate::show::one_line;
 
-/// See and change what you have set at the server
+/// See and change your settings on the server
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ enum Command {
     Set(Set),
 }
 
-/// Show what you have set
+/// Show your settings
 #[derive(Debug, Args)]
 struct Show {
     #[command(flatten)]
@@ -45,32 +45,32 @@ struct Set {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Whether agents go on without asking you, except where they always must
+    /// Whether agents act without asking you, except where they always must ask
     Autonomous {
         #[command(flatten)]
         server: Server,
         #[arg(value_enum)]
         is: Switch,
     },
-    /// How much goes on record
+    /// How much is recorded
     Logging {
         #[command(flatten)]
         server: Server,
         #[arg(value_enum)]
         level: Logging,
     },
-    /// Whether programs you wrote ask too, not only models
+    /// Whether programs you wrote also ask, not only models
     ConfirmPrograms {
         #[command(flatten)]
         server: Server,
         #[arg(value_enum)]
         is: Switch,
     },
-    /// After how many days your records lose their content
+    /// Days until the content of your records is erased
     RetentionDays {
         #[command(flatten)]
         server: Server,
-        /// 0 for as long as everybody's
+        /// The number of days; 0 for the default for everyone
         #[arg(value_name = "DAYS")]
         days: u32,
     },
@@ -78,13 +78,13 @@ enum What {
     Skill {
         #[command(flatten)]
         server: Server,
-        /// Which, such as `email.send`
+        /// The skill, such as `email.send`
         #[arg(value_name = "ID")]
         id: String,
         /// Whether you are asked
         #[arg(long, value_enum, default_value_t = Confirm::Default)]
         confirm: Confirm,
-        /// Ask whatever the session, autonomous mode or an earlier answer says
+        /// Ask even if the session, autonomous mode or an earlier answer says otherwise
         #[arg(long)]
         always: bool,
     },
@@ -98,9 +98,9 @@ enum Switch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Logging {
-    /// What kind of action, when, by which key, and what became of it
+    /// The kind of action, the time, the key, and the outcome
     Minimal,
-    /// Also what exactly, redacted, and why
+    /// Also the exact action, redacted, and why
     Enhanced,
 }
 
@@ -113,8 +113,8 @@ enum Confirm {
 }
 
 /// The notice for a person who turns autonomous mode on.
-const AUTONOMOUS: &str = "agents now go on without asking you, except where they always must; \
-     blocked actions stay blocked, and everything is on record. \
+const AUTONOMOUS: &str = "agents now act without asking you, except where they always must ask; \
+     blocked actions stay blocked, and everything is recorded. \
      Off again: countersign settings set autonomous off; stop everything: countersign halt";
 
 impl Settings {

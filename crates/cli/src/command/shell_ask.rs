@@ -14,11 +14,11 @@ use crate::{case, settings};
 
 /// Ask about a line that a person typed (for the scripts of `shell-init`)
 ///
-/// Exits with 3 when the person does not want it after all.
+/// Exits with 3 when the person decides against it.
 #[derive(Debug, Args)]
 #[command(hide = true)]
 pub(crate) struct ShellAsk {
-    /// From which risk on it asks
+    /// The lowest risk that asks
     #[arg(long, value_enum, default_value_t = From::Medium)]
     from: From,
     /// The cursor is still on the line that was typed

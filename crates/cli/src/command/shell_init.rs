@@ -13,17 +13,17 @@ use crate::quote;
 
 /// Print a script that makes your own shell ask before destructive commands
 ///
-/// Only for a shell you type into. Put this into its start-up file:
+/// Only for interactive shells. Add this to the start-up file of the shell:
 ///
 ///   bash   eval "$(countersign shell-init bash)"
 ///   zsh    eval "$(countersign shell-init zsh)"
 ///   fish   countersign shell-init fish | source
 #[derive(Debug, Args)]
 pub(crate) struct ShellInit {
-    /// Which shell
+    /// The shell to print for
     #[arg(value_enum)]
     shell: Shell,
-    /// From which risk on it asks
+    /// The lowest risk that asks
     #[arg(long, value_enum, default_value_t = From::Medium)]
     from: From,
 }

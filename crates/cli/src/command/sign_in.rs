@@ -14,22 +14,22 @@ use crate::exit::Exit;
 use crate::listing::field;
 use crate::quote;
 
-/// Sign this terminal in at a server, by a link, once
+/// Sign in this terminal to a server with a link, once
 ///
-/// Prints two lines for the shell, and keeps nothing: eval "$(countersign sign-in LINK)". The link
+/// Prints two lines for the shell and stores nothing: eval "$(countersign sign-in LINK)". The link
 /// comes from `countersign devices invite` on a signed-in device.
 #[derive(Debug, Args)]
 pub(crate) struct SignIn {
     /// The link, as it was printed
     #[arg(value_name = "LINK")]
     link: String,
-    /// What you call this device
+    /// A name for this device
     #[arg(long, value_name = "NAME", default_value = "Terminal")]
     name: String,
-    /// The certificate to trust, as a PEM file, for a server that has one of its own
+    /// The certificate to trust, as a PEM file, for a server with a self-signed certificate
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// Let whoever is between here and there read the device's secret
+    /// Sign in without encryption: anyone in between can read the device's secret
     #[arg(long)]
     danger_plain_http: bool,
 }
@@ -51,7 +51,7 @@ impl SignIn {
         writeln!(out, "export {DEVICE}={}", secret.expose())?;
         let how =
             if io::stdout().is_terminal() { "; paste these lines into your shell" } else { "" };
-        writeln!(io::stderr(), "signed in; the secret is shown this once and kept nowhere{how}")?;
+        writeln!(io::stderr(), "signed in; the secret is shown only once and not stored{how}")?;
         Ok(Exit::Done)
     }
 }

@@ -16,7 +16,7 @@ mod account;
 
 use account::{Disable, Enable, Erase, Invite, Remove, RoleOf, SuperAdmin};
 
-/// Add people and bots, say what they are, let them in and out, remove and erase them
+/// Add people and bots, change their roles, disable, enable, remove and erase them
 #[derive(Debug, Args)]
 pub(crate) struct Users {
     #[command(subcommand)]
@@ -39,17 +39,17 @@ enum Command {
     Decline(Decline),
 }
 
-/// List yourself, those of a workspace you look after, or everybody
+/// List yourself, the members of a workspace you manage, or everyone
 #[derive(Debug, Args)]
 struct List {
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
     whose: Whose,
-    /// Also those who were removed
+    /// Include people who were removed
     #[arg(long)]
     removed: bool,
-    /// At most so many
+    /// The largest number to list
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: usize,
     /// Print JSON
@@ -62,28 +62,28 @@ struct List {
 struct Add {
     #[command(flatten)]
     server: Server,
-    /// What they are called
+    /// The name of the person or bot
     #[arg(value_name = "NAME")]
     name: String,
-    /// To which workspace, when there is more than one
+    /// The workspace, if there is more than one
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
-    /// What they are there
+    /// Their role in the workspace
     #[arg(long = "as", value_enum, default_value_t = Membership::Member)]
     membership: Membership,
-    /// A bot: it has keys and never signs in; prints its id
+    /// Add a bot, which has keys and never signs in; prints its id
     #[arg(long)]
     bot: bool,
-    /// Where they reach the server, when not as this machine does
+    /// The URL at which they reach the server, if it differs from this machine's
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Membership {
-    /// Sees what is theirs
+    /// Sees their own items
     Member,
-    /// Sees what is the workspace's
+    /// Sees everything in the workspace
     Admin,
 }
 
@@ -96,12 +96,12 @@ impl Membership {
     }
 }
 
-/// List workspaces, or make one
+/// List workspaces, or create one
 #[derive(Debug, Args)]
 struct Workspaces {
     #[command(flatten)]
     server: Server,
-    /// Make one of this name
+    /// Create a workspace with this name
     #[arg(long, value_name = "NAME")]
     add: Option<String>,
     /// Print JSON
@@ -114,17 +114,17 @@ struct Workspaces {
 struct Join {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The workspace's id
     #[arg(value_name = "ID")]
     id: String,
 }
 
-/// Turn an invitation to a workspace down
+/// Decline an invitation to a workspace
 #[derive(Debug, Args)]
 struct Decline {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The workspace's id
     #[arg(value_name = "ID")]
     id: String,
 }

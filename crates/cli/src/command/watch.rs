@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// The interval at which the key reader checks whether it should stop.
 const LISTENS: Duration = Duration::from_millis(100);
 
-/// Answer questions on one screen, as they come
+/// Answer questions on one screen, as they arrive
 ///
 /// Keys: j/k move, a approve, r reject, s approve for the session, h halt everything, ? help,
 /// q quit.

@@ -16,20 +16,20 @@ use crate::host::{self, Host};
 use crate::mcp::wrap::{self, Became, Outcome};
 use crate::show::one_line;
 
-/// Put the proxy in front of the servers an agent host already has
+/// Put the proxy in front of the MCP servers an agent host already has
 ///
-/// Shows what would change in which file and asks first. Variables, working folders, comments and
-/// fields that nobody here knows stay as they are; what is wrapped already is left alone. Headers
-/// become variables of the entry, so that no secret stands on a command line.
+/// Shows the change to each file and asks first. Variables, working folders, comments and unknown
+/// fields stay as they are; servers that are already wrapped are left alone. Headers become
+/// variables of the entry, so that no secret is on a command line.
 #[derive(Debug, Args)]
 pub(crate) struct Wrap {
     #[command(flatten)]
     target: Target,
 }
 
-/// Take the proxy away from the servers of an agent host
+/// Remove the proxy from the MCP servers of an agent host
 ///
-/// What is left is what was there before, to the byte.
+/// The file is restored to what it was before, byte for byte.
 #[derive(Debug, Args)]
 pub(crate) struct Unwrap {
     #[command(flatten)]
@@ -39,8 +39,8 @@ pub(crate) struct Unwrap {
 /// Which file, and which of its servers.
 #[derive(Debug, Args)]
 struct Target {
-    /// Which host (claude-code, codex, gemini, cursor, copilot, vscode, opencode, windsurf, cline
-    /// or droid), or a file that names servers
+    /// The host (claude-code, codex, gemini, cursor, copilot, vscode, opencode, windsurf, cline
+    /// or droid), or a file that lists servers
     #[arg(value_name = "HOST|FILE")]
     of: String,
     #[command(flatten)]

@@ -69,7 +69,7 @@ impl Stranded<'_> {
         };
         match (self.keep(case, word, why), decided) {
             (Err(error), Fallback::Ask) => {
-                Fallback::Refuse(format!("the decision cannot be put on record: {error:#}"))
+                Fallback::Refuse(format!("the decision cannot be recorded: {error:#}"))
             }
             (_, decided) => decided,
         }
@@ -80,7 +80,7 @@ impl Stranded<'_> {
             return Fallback::Refuse(String::new());
         }
         if self.options.when_unreachable(server) == Unreachable::Deny {
-            let why = "without the server nothing is left to you alone (`hook.unreachable`)";
+            let why = "without the server, you cannot decide alone (`hook.unreachable`)";
             return Fallback::Refuse(why.to_owned());
         }
         match self.rows(server) {
@@ -89,7 +89,7 @@ impl Stranded<'_> {
             }
             Ok(_) => Fallback::Ask,
             Err(error) => Fallback::Refuse(format!(
-                "it is not known whether several people must agree to this: {}",
+                "it is unknown whether several people must agree to this: {}",
                 one_line(&format!("{error:#}"))
             )),
         }
@@ -99,11 +99,11 @@ impl Stranded<'_> {
     fn rows(&self, server: Option<&str>) -> Result<Vec<QuorumRow>> {
         let mut rows = settings::quorum()?;
         if let Some(server) = server.filter(|server| is_url(server)) {
-            let folder = self.folder.context("nothing says where the data folder is")?;
+            let folder = self.folder.context("the data folder is not known")?;
             // By the address and not by its spelling: `learn` keeps what the client connected to.
             let address = Address::parse(server)?.to_string();
             let learned = Learned::read(folder)?.filter(|learned| learned.server == address);
-            let never = "was not reached from here yet; `countersign doctor` does that";
+            let never = "has not been reached from here yet; `countersign doctor` does that";
             rows.extend(learned.with_context(|| format!("`{address}` {never}"))?.items);
         }
         Ok(rows)
@@ -116,7 +116,7 @@ impl Stranded<'_> {
     }
 
     fn keep(&self, case: &Case<'_>, word: offline::Fallback, why: &str) -> Result<()> {
-        let folder = self.folder.context("nothing says where the data folder is")?;
+        let folder = self.folder.context("the data folder is not known")?;
         data::make_private(folder)?;
         let what = (case.action, &case.judgement);
         Journal::in_folder(folder).keep(self.asker, what, word, why)

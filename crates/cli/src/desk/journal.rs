@@ -91,7 +91,7 @@ impl Journal {
         file.lock().with_context(|| self.wrong())?;
         let content = read(&mut file)?;
         if file.metadata()?.len() > MOST_BYTES {
-            bail!("`{}` is full: no server has taken what is in it", self.path.display());
+            bail!("`{}` is full: no server has received its entries", self.path.display());
         }
         let at = moment::now().to_string();
         let circumstances = Circumstances { at: &at, asker, why };

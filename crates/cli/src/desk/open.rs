@@ -38,7 +38,7 @@ impl Desk {
             start(socket, within)?;
         }
         if address.is_readable_by_others() {
-            bail!("{address} is not encrypted, so the key is not shown to it");
+            bail!("{address} is not encrypted, so the key is not sent to it");
         }
         let trust = options.tls_ca.as_deref().map_or(Trust::Usual, Trust::Only);
         let client = Client::new(address, trust)?;
@@ -64,7 +64,7 @@ fn address(options: &Options, folder: Option<&Path>) -> Result<Address> {
     if let Some(named) = server_name(options) {
         return Address::parse(&named);
     }
-    let folder = folder.context("nothing says where the data folder is")?;
+    let folder = folder.context("the data folder is not known")?;
     Ok(Address::Socket(folder.join(serving::SOCKET)))
 }
 
@@ -118,7 +118,7 @@ fn start(socket: &Path, within: Duration) -> Result<()> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    bail!("the server that was started does not listen")
+    bail!("the server was started but does not listen")
 }
 
 #[cfg(unix)]

@@ -42,7 +42,7 @@ impl Permitted {
 }
 
 pub(super) const OTHER_ACTION: &str =
-    "Countersign: a person agreed to another action than this one, so this is refused.";
+    "Countersign: a person agreed to a different action, so this is refused.";
 
 /// The outcome of an approval that was spent, on exactly the action that was named.
 pub(super) fn agreed(spent: &Value, edited: Option<Action>, session: Option<&str>) -> Outcome {
@@ -99,7 +99,7 @@ pub(super) fn said_no(state: &str, feedback: &str) -> String {
     match (state, feedback) {
         ("rejected", "") => "Countersign: a person said no to this.".to_owned(),
         ("rejected", feedback) => format!("Countersign: a person said no to this: {feedback}"),
-        ("expired", _) => "Countersign: nobody answered in time, and silence is a no.".to_owned(),
+        ("expired", _) => "Countersign: nobody answered in time, which counts as a no.".to_owned(),
         (state, _) => format!("Countersign: this is not approved, the question is {state}."),
     }
 }

@@ -145,7 +145,7 @@ pub(super) fn changed(edited: &Action) -> String {
     };
     format!(
         "Countersign: a person agrees to this only with a change. Nothing has run. {} That is \
-         agreed to already and goes through at once, for a few minutes and once.",
+         already agreed to: it goes through immediately, once, within a few minutes.",
         sentence(&wanted)
     )
 }
@@ -162,13 +162,13 @@ pub(super) fn told(by: &str) -> &'static str {
     match by {
         "person" => "A person said yes through Countersign.",
         "remembered" => {
-            "A person said yes to this very action before, and Countersign remembers it."
+            "A person said yes to this exact action before, and Countersign remembers it."
         }
         "auto_confirm" => {
-            "Nobody was asked: this Countersign session confirms by itself (auto_confirm)."
+            "Nobody was asked: this Countersign session confirms automatically (auto_confirm)."
         }
         "autonomous" => "Nobody was asked: Countersign's autonomous mode is on.",
-        "program" => "Nobody was asked: the owner of the key wants no questions.",
+        "program" => "Nobody was asked: the owner of the key does not want to be asked.",
         "handed_over" => "A person said yes when the host's hook asked.",
         _ => "Nobody was asked: the rules of the Countersign server allow this.",
     }

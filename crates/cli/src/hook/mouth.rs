@@ -37,9 +37,11 @@ impl End {
         match self {
             Self::Late => "Countersign did not finish in time, so this is refused.",
             Self::Signal => {
-                "Countersign was told to end before there was an answer, so this is refused."
+                "Countersign was stopped before there was an answer, so this is refused."
             }
-            Self::HostGone => "Nobody waits for Countersign's answer any more, so this is refused.",
+            Self::HostGone => {
+                "Nobody is waiting for Countersign's answer any more, so this is refused."
+            }
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn with_served(layers: Vec<Layer>) -> Result<Served> {
     let options = Options::read(&layers)?;
     let Some(key) = &options.policy_key else { return Ok(Served { layers, outdated: None }) };
     let key = PublicKey::parse(key).context("`hook.policy_key` is not a key, such as `cspk_…`")?;
-    let folder = data::usual_folder().context("no data folder to keep the policy in")?;
+    let folder = data::usual_folder().context("no data folder to store the policy in")?;
     let current = Store { key, options: &options, folder }.current(System.now())?;
     let (signed, outdated) = match current {
         Current::Usable(signed) => (signed, None),
@@ -174,7 +174,7 @@ impl Store<'_> {
             return Ok(Current::Usable(kept.signed));
         }
         let error = error.context(format!(
-            "there is no policy of the organisation that is younger than {} s",
+            "there is no policy of the organisation that is newer than {} s",
             max_age.as_secs()
         ));
         // One from the future has no age, and what a server says that it cannot vouch for is not
@@ -197,7 +197,7 @@ impl Store<'_> {
         };
         // On a thread of its own, because the caller may be inside a runtime.
         let answer = thread::scope(|scope| scope.spawn(ask).join());
-        answer.map_err(|_| anyhow!("asking the server failed inside"))?
+        answer.map_err(|_| anyhow!("asking the server failed internally"))?
     }
 
     /// What the server says, if it is a newer policy than the one that is kept.
@@ -206,7 +206,7 @@ impl Store<'_> {
             serde_json::from_value(answer).context("the server's policy cannot be read")?;
         signed.verify(&self.key).context("the server's policy is not to be trusted")?;
         if kept.is_some_and(|kept| kept.signed.policy.issued_at > signed.policy.issued_at) {
-            bail!("the server's policy is older than the one that is kept");
+            bail!("the server's policy is older than the stored one");
         }
         let max_age = seconds(self.options.policy_max_age, MAX_AGE);
         if age(&signed, now).is_none_or(|age| age > max_age) {
@@ -234,7 +234,7 @@ impl Store<'_> {
         let text = serde_json::to_vec(kept)?;
         let written =
             write_private(&draft, &text).and_then(|()| fs::rename(&draft, self.folder.join(FILE)));
-        written.with_context(|| format!("cannot keep the policy in `{}`", self.folder.display()))
+        written.with_context(|| format!("cannot store the policy in `{}`", self.folder.display()))
     }
 }
 

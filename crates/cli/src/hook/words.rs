@@ -15,8 +15,8 @@ pub(super) fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: 
     let also = if also.is_empty() { String::new() } else { format!("; {also}") };
     let advice = match server_name(stranded.options).filter(|server| is_url(server)) {
         Some(_) => {
-            "the Countersign server of their organisation does not answer for them: whoever runs \
-             it, or `countersign doctor`, says why"
+            "the Countersign server of their organisation does not answer for them: its \
+             operator or `countersign doctor` can say why"
         }
         None => "`countersign serve` in a terminal of their own lets them answer",
     };
@@ -29,8 +29,8 @@ pub(super) fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: 
 }
 
 /// The message while everything is halted.
-pub(crate) const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
-                      only a person lets it go on (`countersign halt --resume`).";
+pub(crate) const HALTED: &str = "Countersign: everything is halted. A person used the kill switch, and \
+                      only a person can resume (`countersign halt --resume`).";
 
 /// The message to an agent whose action is blocked.
 pub(crate) fn refusal(judgement: &Judgement) -> String {

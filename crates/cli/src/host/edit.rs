@@ -66,7 +66,7 @@ impl Document {
         let root = reader.value(0)?;
         reader.skip()?;
         if reader.at < text.len() {
-            bail!("something follows the end, at byte {}", reader.at);
+            bail!("unexpected text after the end, at byte {}", reader.at);
         }
         if !matches!(root.kind, Kind::Object(_)) {
             bail!("it is not an object");
@@ -409,7 +409,7 @@ impl Reader<'_> {
         while self.more(b'}')? {
             let start = self.at;
             let Value::String(key) = self.plain()? else {
-                bail!("a key is not a text, at byte {start}");
+                bail!("a key is not a string, at byte {start}");
             };
             let key_end = self.at;
             self.skip()?;

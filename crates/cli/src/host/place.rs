@@ -21,9 +21,9 @@ pub(crate) const WAITS: &str =
 pub(crate) enum Scope {
     /// This user, in every project
     User,
-    /// Everybody who works in this project
+    /// Everyone who works on this project
     Project,
-    /// Everybody on this machine
+    /// Everyone on this machine
     Managed,
 }
 

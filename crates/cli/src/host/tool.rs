@@ -87,7 +87,7 @@ impl Shape {
         let may = |field: &str| match input.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(Unreadable(format!("`{name}` with a `{field}` that is no text"))),
+            Some(_) => Err(Unreadable(format!("`{name}` with a `{field}` that is not a string"))),
         };
         let here = |field: &str| may(field).map(|path| path.unwrap_or_else(|| ".".to_owned()));
         Ok(match self {

@@ -57,7 +57,7 @@ impl Check {
             Self::Silence => "nobody answers",
             Self::Term => "SIGTERM to the waiting hook",
             Self::Kill => "SIGKILL to the waiting hook",
-            Self::Delay => "a hook slower than the host's patience",
+            Self::Delay => "a hook slower than the host's timeout",
             Self::Garbage => "a hook that prints nonsense",
         }
     }
@@ -284,7 +284,7 @@ fn said(seen: &Seen) -> String {
         None => ("the model was told nothing; the host printed", seen.printed.as_str()),
     };
     let text: String = crate::show::one_line(text.trim()).chars().take(200).collect();
-    let ended = if seen.ended.is_none() { " (it had to be ended)" } else { "" };
+    let ended = if seen.ended.is_none() { " (it had to be stopped)" } else { "" };
     format!("{who}: {text}{ended}")
 }
 

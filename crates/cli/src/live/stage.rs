@@ -145,7 +145,7 @@ impl Stage {
                 Ok(())
             }
             Program::Hanging => executable(&path, &format!("#!/bin/sh\nexec sleep {HANGS}\n")),
-            Program::Garbage => executable(&path, "#!/bin/sh\necho '} this is no answer {'\n"),
+            Program::Garbage => executable(&path, "#!/bin/sh\necho '} this is not an answer {'\n"),
         }
     }
 

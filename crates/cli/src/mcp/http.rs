@@ -306,7 +306,7 @@ fn is_stream(response: &Response<Incoming>) -> bool {
 /// The reason why a server cannot be reached, without advice about our own server.
 fn reason(error: &ClientError) -> String {
     match error {
-        ClientError::NoServer { at, why } => format!("nobody is at {at}: {why}"),
+        ClientError::NoServer { at, why } => format!("nothing answers at {at}: {why}"),
         ClientError::Refused(_) | ClientError::Untrusted(_) | ClientError::Broken(_) => {
             error.to_string()
         }
@@ -316,10 +316,10 @@ fn reason(error: &ClientError) -> String {
 fn refused(status: StatusCode) -> String {
     let hint = match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            ": give it what it wants to see by --header"
+            ": send the credentials it needs with --header"
         }
         StatusCode::NOT_FOUND => ": the session may have ended, or the URL is wrong",
-        status if status.is_redirection() => ": nobody is sent elsewhere; name the other URL",
+        status if status.is_redirection() => ": redirects are not followed; use the other URL",
         _ => "",
     };
     format!("it answered {status}{hint}")

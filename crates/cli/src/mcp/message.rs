@@ -69,7 +69,7 @@ pub(crate) enum MessageError {
 impl std::fmt::Display for MessageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Unreadable(error) => write!(f, "this is no JSON that can be trusted: {error}"),
+            Self::Unreadable(error) => write!(f, "this JSON cannot be trusted: {error}"),
             Self::Shape(_, why) => f.write_str(why),
         }
     }
@@ -96,9 +96,10 @@ impl Message {
     pub(crate) fn read(text: &str) -> Result<Self, MessageError> {
         match read(text).map_err(MessageError::Unreadable)? {
             Json::Object(fields) => Self::of(fields),
-            Json::Array(_) => {
-                Err(MessageError::Shape(None, "several messages in one are not taken: send each"))
-            }
+            Json::Array(_) => Err(MessageError::Shape(
+                None,
+                "batches of messages are not accepted: send each by itself",
+            )),
             _ => Err(MessageError::Shape(None, "a message is an object")),
         }
     }

@@ -92,7 +92,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, String>> {
         }
     };
     serde_json::from_slice(&text).with_context(|| {
-        format!("`{}` is damaged; remove it to agree to all tools anew", path.display())
+        format!("`{}` is damaged; remove it to accept all tool definitions again", path.display())
     })
 }
 

@@ -181,7 +181,7 @@ fn unsupported(id: &Id, message: &Message) -> Option<Message> {
         let supported = vec![Json::from(MODERN)];
         let data = Object::default().with("supported", supported);
         let data = data.with("requested", message.version().unwrap_or_default());
-        let why = "Countersign: this revision is not spoken here";
+        let why = "Countersign: this revision of MCP is not supported";
         return Some(Message::failure_with(id, code::UNSUPPORTED_VERSION, why, data));
     }
     if message.capabilities().is_none() {

@@ -194,7 +194,7 @@ fn terminate(child: &Child) {
 fn terminate(_: &Child) {}
 
 /// Ends the server on a signal to us, because otherwise it would be orphaned; and cancels the held
-/// calls, for which nobody waits any more.
+/// calls, for which nobody is waiting any more.
 #[cfg(unix)]
 fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -109,7 +109,7 @@ fn change(text: &str, layout: &Layout, how: &How<'_>, way: Way) -> Result<Outcom
                 Way::In => entry.wrap(how),
                 Way::Out => entry.unwrap(),
             },
-            None => Err(Became::Left("it is written in a way that is not followed".to_owned())),
+            None => Err(Became::Left("it uses syntax that is not supported".to_owned())),
         };
         match edits {
             Ok(edits) => {

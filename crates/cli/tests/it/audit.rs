@@ -88,7 +88,7 @@ fn a_chain_verifies_while_the_gate_is_open_and_fails_once_it_was_touched() {
     let left = Left::new("audit-verify");
     let ended = left.sandbox.run(&["audit", "verify"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
-    assert!(ended.out.starts_with("whole: "), "{}", ended.out);
+    assert!(ended.out.starts_with("intact: "), "{}", ended.out);
     let noted = ended.out.lines().last().unwrap().strip_prefix("end: ").unwrap().to_owned();
     assert_eq!(left.sandbox.run(&["audit", "verify", "--expect", &noted]).code, Some(0));
     let later = noted.replacen(':', "9:", 1);

@@ -25,7 +25,7 @@ fn a_backup_is_proved_whole_and_restored_with_its_key_alone() {
     fs::write(files.join("fil_x"), "bytes").unwrap();
     let ended = left.sandbox.run(&["backup", text(&copy), "--key", text(&key)]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
-    assert!(ended.out.contains(" records, 1 file; whole"), "{}", ended.out);
+    assert!(ended.out.contains(" records, 1 file; verified"), "{}", ended.out);
     let end = ended.out.lines().last().unwrap().strip_prefix("end: ").unwrap().to_owned();
     let names = fs::read_dir(&copy).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();

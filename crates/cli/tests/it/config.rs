@@ -64,7 +64,7 @@ fn the_first_configuration_is_right_and_never_overwritten() {
     }
     let check = sandbox.run(&["config", "check"]);
     assert_eq!(check.code, Some(0), "{check:?}");
-    assert_eq!(check.out.matches(": right").count(), 2, "{check:?}");
+    assert_eq!(check.out.matches(": valid").count(), 2, "{check:?}");
     assert!(sandbox.home().join(".config/countersign/config.yaml").exists());
     assert!(sandbox.project().join(".countersign.yaml").exists());
 }

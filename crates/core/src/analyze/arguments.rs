@@ -349,7 +349,7 @@ impl<'a> Walk<'a, '_> {
         self.keep(analysis);
     }
 
-    /// A path under a name that does not say so is at least looked at by whoever is called.
+    /// A path under a name that does not say so is at least looked at by the called tool.
     fn place(&mut self, text: &str, telling: Tags) {
         let path = text.trim().to_owned();
         let action = match self.call.purpose {

@@ -166,7 +166,7 @@ impl Control<'_> {
     fn press(&self, facts: &mut Vec<Fact>) {
         let Some(written) = self.text.or(self.label) else { return };
         let key = if written == " " { "space".to_owned() } else { fold(written, 64) };
-        // A press of something that is no key is a press of the button with that label.
+        // A press of something that is not a key is a press of the button with that label.
         if self.text.is_none() && !submit::is_key(&key) {
             return self.click(facts);
         }

@@ -29,7 +29,7 @@ pub fn quote(text: &str) -> String {
 pub enum BuildError {
     /// A command that is not whole would affect the script around it.
     #[error(
-        "the command `{0}` is not whole: it leaves a string, comment, bracket or block open, or closes one that is not its own"
+        "the command `{0}` is not complete: it leaves a string, comment, bracket or block open, or closes one that is not its own"
     )]
     NotWhole(String),
 }

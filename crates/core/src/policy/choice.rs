@@ -276,7 +276,7 @@ mod tests {
             assert_eq!(settings(&judged(&policy, id)), None, "{id}");
         }
         let changes = policy.would_change(&skill("email.read"), &Context::default(), &raised);
-        assert_eq!(changes, ["a person's yes", "your settings for `email.read`"]);
+        assert_eq!(changes, ["a person's approval", "your settings for `email.read`"]);
     }
 
     #[test]

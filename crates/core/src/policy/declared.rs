@@ -50,7 +50,7 @@ impl Policy {
 #[serde(deny_unknown_fields)]
 pub(crate) struct AppRow {
     /// The name for a person.
-    #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
+    #[expect(dead_code, reason = "for people who read the file; cards show the id")]
     #[serde(default)]
     name: Option<String>,
     /// The provider that serves it, for limits by provider; the app itself unless said.
@@ -66,7 +66,7 @@ pub(crate) struct AppRow {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkillRow {
     /// The name for a person.
-    #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
+    #[expect(dead_code, reason = "for people who read the file; cards show the id")]
     #[serde(default)]
     name: Option<String>,
     /// `read`, `write` or `sensitive`.

@@ -31,7 +31,7 @@ impl Policy {
         let (rulings, _) = self.hear(&case, 0);
         let mut changes = Vec::new();
         if judgement.verdict == Verdict::Confirm {
-            changes.push("a person's yes".to_owned());
+            changes.push("a person's approval".to_owned());
         }
         for ruling in rulings.iter().filter(|ruling| decides(ruling, judgement.verdict)) {
             let change = self.change(ruling, context);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(
             plain(&Policy::default(), "a.b.c"),
             [
-                "a person's yes",
+                "a person's approval",
                 "`overrides: {a.b.c: …}` in your user configuration",
                 "a session with `auto_confirm`"
             ]
@@ -243,7 +243,10 @@ mod tests {
         let always = plain(&load(["", "", "always: [effect.*]"]).unwrap(), rule);
         assert_eq!(
             always,
-            ["a person's yes", "no configuration: effect.doubt.unparsed is always asked about"]
+            [
+                "a person's approval",
+                "no configuration: effect.doubt.unparsed is always asked about"
+            ]
         );
     }
 

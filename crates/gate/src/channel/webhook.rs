@@ -199,7 +199,7 @@ impl Sink for RecordWebhook {
             let kind = format!("record.{}", data["event"].as_str().unwrap_or_default());
             json!({"type": kind, "timestamp": data["at"], "data": data}).to_string()
         });
-        // What keeps a record from its receiver is no fault of the record's: it waits.
+        // What keeps a record from its receiver is not the record's fault: it waits.
         let response =
             self.0.post(&id, self.0.clock.wall(), &body).map_err(|error| match error {
                 SendError::Later(wish) => {

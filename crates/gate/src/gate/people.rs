@@ -33,7 +33,7 @@ pub enum PeopleError {
     #[error("you may not do this")]
     NotAllowed,
     /// The configuration has thrown the kill switch.
-    #[error("switched off by configuration: only whoever runs the gate can switch it on")]
+    #[error("switched off by configuration: only the operator of the gate can switch it on")]
     SwitchedOff,
     /// The organisation has locked this setting.
     #[error("the organisation has locked `{0}`")]

@@ -35,28 +35,28 @@ struct ErasedUser {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         post("/api/users/{id}/disable", "disable_user")
-            .says("Lets somebody no longer in: their devices and keys stop working at once.")
+            .says("Disables somebody: their devices and keys stop working immediately.")
             .gives_media(204, "")
             .to(disable),
         post("/api/users/{id}/enable", "enable_user")
-            .says("Lets somebody in again who was disabled: devices and keys that were not revoked work again.")
+            .says("Enables somebody who was disabled: devices and keys that were not revoked work again.")
             .gives_media(204, "")
             .to(enable),
         post("/api/users/{id}/invite", "invite_user")
-            .says("Makes a new sign-in link for somebody you look after who is signed in nowhere. Earlier links of theirs no longer work.")
+            .says("Creates a new sign-in link for somebody you manage who is not signed in anywhere. Their earlier links no longer work.")
             .gives::<Link>(201)
             .to(invite),
         row(Method::PUT, "/api/users/{id}/super-admin", "change_super_admin")
-            .says("Makes somebody else a super admin, or no longer one.")
+            .says("Makes somebody else a super admin, or revokes that.")
             .takes::<Promote>()
             .gives_media(204, "")
             .to(promote),
         row(Method::DELETE, "/api/users/{id}", "remove_user")
-            .says("Removes somebody for good. Their name and their records stay.")
+            .says("Removes somebody permanently. Their name and their records are kept.")
             .gives_media(204, "")
             .to(remove),
         post("/api/users/{id}/erase", "erase_user")
-            .says("Removes somebody and erases all that is kept about them: name, devices, keys, settings, questions, sessions, files and the content of their records. The chain stays whole.")
+            .says("Removes somebody and erases everything stored about them: name, devices, keys, settings, questions, sessions, files and the content of their records. The chain can still be verified.")
             .gives::<ErasedUser>(200)
             .to(erase),
     ]

@@ -86,7 +86,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(propose),
         post("/api/sessions/{id}/actions", "propose_in_session")
             .by(Who::Either)
-            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and spends a yes at once. Where a person has changed the action, the permit is for `edited`: run that instead.")
+            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and uses an approval immediately. Where a person has changed the action, the permit is for `edited`: run that instead.")
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
             .gives::<Proposed>(202)
@@ -94,13 +94,13 @@ pub(super) fn routes() -> Vec<Route> {
             .to(propose_in_session),
         post("/api/actions/{id}/report", "report")
             .by(Who::Either)
-            .says("Says how a permitted action went.")
+            .says("Reports the outcome of a permitted action.")
             .takes::<Report>()
             .gives_media(204, "")
             .to(report),
         post("/api/approvals/{id}/spend", "spend")
             .by(Who::Either)
-            .says("Uses a yes on the very action that was agreed to, once. Where a person has changed the action, the permit is for `edited`: run that instead.")
+            .says("Uses an approval for the exact action that was approved, once. Where a person has changed the action, the permit is for `edited`: run that instead.")
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
             .permits()
@@ -113,7 +113,7 @@ impl ProposalBody {
         let session = match (session, self.session_id) {
             (Some(one), Some(other)) if one != other => {
                 return Err(Problem::bad_request(
-                    "the body names another session than the address",
+                    "the body names a different session than the URL",
                 ));
             }
             (one, other) => one.or(other),

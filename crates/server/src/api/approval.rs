@@ -142,13 +142,13 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/approvals", "list_approvals")
             .by(Who::PersonOrLocalAgent)
-            .says("Questions, newest first; with `state=pending` those that wait for you, oldest first. An agent over the socket sees those of a session of its own.")
+            .says("Questions, newest first; with `state=pending` those waiting for you, oldest first. An agent over the socket sees those of its own session.")
             .query::<Which>()
             .gives::<Listed<ApprovalView>>(200)
             .to(list),
         get("/api/approvals/{id}", "show_approval")
             .by(Who::Either)
-            .says("One question. Everybody who may see it may wait for the answer with `Prefer: wait=30`.")
+            .says("One question. Anyone who may see it may wait for the answer with `Prefer: wait=30`.")
             .gives::<ApprovalView>(200)
             .to(show),
         get("/api/approvals/{id}/confirmation", "show_confirmation")
@@ -167,14 +167,14 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<AnswerView>(200)
             .to(respond),
         post("/api/approvals/respond", "respond_all")
-            .says("Answers several questions, each by its own token: one that is wrong spoils only itself.")
+            .says("Answers several questions, each with its own token: a wrong token affects only its own question.")
             .by_socket_alone()
             .takes::<RespondAll>()
             .gives::<AnswersView>(200)
             .to(respond_all),
         post("/api/approvals/{id}/withdraw", "withdraw")
             .by(Who::Either)
-            .says("Takes a question back.")
+            .says("Withdraws a question.")
             .gives_media(204, "")
             .to(withdraw),
     ]

@@ -67,12 +67,12 @@ pub(super) fn routes() -> Vec<Route> {
             .to(list),
         get("/api/audit/export", "export_audit")
             .by(Who::PersonOrKey)
-            .says("The same, oldest first, one record as JSON per line.")
+            .says("The same, oldest first, one JSON record per line.")
             .query::<Which>()
             .gives_media(200, "application/jsonl")
             .to(export_all),
         get("/api/audit/verify", "verify_audit")
-            .says("Proves that the chain is whole, or says where it is not.")
+            .says("Verifies the chain, or says where it is damaged.")
             .gives::<Verified>(200)
             .to(verify),
     ]

@@ -61,7 +61,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         post("/api/actions/batch", "propose_all")
             .by(Who::Either)
-            .says("Proposes up to 256 actions, each decided by itself: permitted, waiting or refused. Waits for nobody.")
+            .says("Proposes up to 256 actions, each decided separately: permitted, waiting or refused. Does not wait for answers.")
             .takes::<Batch>()
             .gives::<Outcomes>(200)
             .decides()

@@ -27,7 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         post("/api/check", "check")
             .by(Who::Either)
-            .says("Judges an action by the policy in force, says what it would touch, and does nothing else.")
+            .says("Judges an action with the current policy, says what it would touch, and does nothing else.")
             .takes::<Check>()
             .gives::<JudgementWithEffects>(200)
             .to(check),

@@ -79,7 +79,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         post("/api/confirmations", "request_confirmation")
             .by(Who::Either)
-            .says("Asks a person, and tells yes or no. With `Prefer: wait=30` waits that long for the answer; sent again with the `approval_id` goes on waiting.")
+            .says("Asks a person, and returns their yes or no. With `Prefer: wait=30` waits that long for the answer; sent again with the `approval_id` it continues to wait.")
             .takes::<Question>()
             .gives::<Confirmed>(200)
             .gives::<Unanswered>(202)
@@ -93,7 +93,9 @@ impl Question {
         let texts = self.details.iter().chain(&self.action).chain([&self.description]);
         let long = texts.into_iter().any(|text| text.chars().count() > MOST_CHARACTERS);
         if long || self.details.len() > MOST_DETAILS {
-            return Err(Problem::bad_request("that is more than a person can read"));
+            return Err(Problem::bad_request(
+                "that is more than a person can read at once at once",
+            ));
         }
         if self.description.trim().is_empty() {
             return Err(Problem::bad_request("`description` says nothing"));

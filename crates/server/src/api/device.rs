@@ -87,27 +87,27 @@ impl Link {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/devices", "list_devices")
-            .says("Your devices, or those of somebody you look after.")
+            .says("Your devices, or those of somebody you manage.")
             .query::<Which>()
             .gives::<Listed<DeviceView>>(200)
             .to(list),
         post("/api/devices", "request_device")
             .by(Who::KeyAnywhere)
-            .says("A machine asks to be let in, with a key that does not work there yet.")
+            .says("Requests approval of a machine, with a key that does not work there yet.")
             .takes::<Ask>()
             .gives::<NewDevice>(201)
             .to(request),
         post("/api/devices/invite", "invite_device")
-            .says("Makes a link that signs one more device of yours in, once.")
+            .says("Creates a link that signs in one more device of yours, once.")
             .gives::<Link>(201)
             .to(invite),
         post("/api/devices/{id}/approve", "approve_device")
-            .says("Lets a device in that waits.")
+            .says("Approves a waiting device.")
             .takes::<Approve>()
             .gives_media(204, "")
             .to(approve),
         row(Method::DELETE, "/api/devices/{id}", "revoke_device")
-            .says("Puts a device of yours out, or one of somebody you look after, at once and for good.")
+            .says("Revokes a device of yours, or of somebody you manage, immediately and permanently.")
             .gives_media(204, "")
             .to(revoke),
     ]
@@ -148,7 +148,7 @@ async fn request(
     headers: HeaderMap,
     body::Json(ask): body::Json<Ask>,
 ) -> Result<Once<(StatusCode, Json<NewDevice>)>, Problem> {
-    let key = bearer(&headers)?.ok_or_else(|| Problem::not_signed_in("come with a key"))?;
+    let key = bearer(&headers)?.ok_or_else(|| Problem::not_signed_in("send a key"))?;
     let secret = app.gate.request_device_with(&key, &super::name(&ask.name)?).await?;
     let device_id = Device::id_of(&secret).to_string();
     let new = NewDevice { device_id, secret: secret.expose().to_owned() };

@@ -62,7 +62,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(zip),
         get("/api/sessions/{id}/files/{file}", "get_file")
             .by(Who::Either)
-            .says("What is in a file, or the part that `Range` asks for.")
+            .says("The content of a file, or the part that `Range` asks for.")
             .gives_media(200, "application/octet-stream")
             .gives_media(206, "application/octet-stream")
             .to(read),
@@ -173,7 +173,7 @@ fn range(headers: &HeaderMap, total: u64) -> Result<Option<(u64, u64)>, Problem>
         return Ok(None);
     };
     let none = || {
-        let detail = format!("there is no such part: the file has {total} bytes");
+        let detail = format!("that range is not in the file, which has {total} bytes");
         Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "range", detail)
     };
     let (first, last) = text.trim().split_once('-').ok_or_else(none)?;

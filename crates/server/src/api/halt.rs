@@ -37,13 +37,13 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Halted>(200)
             .to(show),
         post("/api/halt", "halt")
-            .says("Stops everything: nothing more is allowed, and what waits is cancelled. Works on a full disk too: then 200 says that it is not kept yet.")
+            .says("Stops everything: nothing more is allowed, and pending questions are cancelled. Works on a full disk too: then 200 says that it is not stored yet.")
             .by_socket_alone()
             .gives_media(204, "")
             .gives::<HaltedInMemory>(200)
             .to(halt),
         post("/api/halt/resume", "resume")
-            .says("Lets things go on. Only a super admin may.")
+            .says("Resumes after a stop. Only a super admin may.")
             .gives_media(204, "")
             .to(resume),
     ]
@@ -57,8 +57,8 @@ async fn halt(State(app): State<App>, Signed(person): Signed) -> Result<Response
     match app.gate.halt(&person).await? {
         Kept::InStore => Ok(StatusCode::NO_CONTENT.into_response()),
         Kept::InMemory(error) => {
-            tracing::error!(error, "a halt could not be written down; it holds in memory");
-            let detail = "everything is halted, but that cannot be written down: it is kept in \
+            tracing::error!(error, "a halt could not be stored; it is kept in memory");
+            let detail = "everything is halted, but that cannot be stored: it is kept in \
                           memory until the store can be written again";
             Ok(Json(HaltedInMemory { halted: true, kept: false, detail }).into_response())
         }

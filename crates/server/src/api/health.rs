@@ -33,13 +33,13 @@ pub(super) fn routes() -> Vec<Route> {
         get("/api/ready", "ready")
             .by(Who::Anybody)
             .says(
-                "The server can decide: its store can be read and written, the disk has room, and it does not end soon.",
+                "The server can decide: its store can be read and written, the disk has space, and it is not shutting down.",
             )
             .gives::<Health>(200)
             .to(ready),
         get("/api/metrics", "metrics")
             .by(Who::Either)
-            .says("Numbers about the server, for Prometheus. A key needs `metrics.read`.")
+            .says("Metrics for Prometheus. A key needs `metrics.read`.")
             .gives_media(200, "text/plain; version=0.0.4")
             .to(metrics),
     ]
@@ -56,7 +56,7 @@ async fn health(State(app): State<App>) -> Json<Health> {
 
 async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
     if app.is_draining() {
-        let detail = "the server ends soon: new requests should go elsewhere";
+        let detail = "the server is shutting down: send new requests elsewhere";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail));
     }
     app.gate.ready().await?;
@@ -80,10 +80,10 @@ async fn metrics(State(app): State<App>, identity: Identity) -> Result<Response,
     let halted = u64::from(app.gate.is_halted().await?);
     let bytes = app.gate.store().size().unwrap_or_default();
     let text = app.metrics.write(&[
-        ("countersign_pending_approvals", "Questions that wait for a person.", pending),
+        ("countersign_pending_approvals", "Questions waiting for a person.", pending),
         ("countersign_sessions", "Sessions that run or are paused.", sessions),
         ("countersign_store_bytes", "Bytes of the database and its log.", bytes),
-        ("countersign_halted", "1 while the kill switch is thrown.", halted),
+        ("countersign_halted", "1 while the kill switch is on.", halted),
     ]);
     let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, media)], text).into_response())

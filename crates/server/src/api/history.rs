@@ -50,17 +50,17 @@ struct Erased {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/history", "list_history")
-            .says("What your agents did and what was decided, newest first.")
+            .says("The records of what your agents did and what was decided, newest first.")
             .query::<Which>()
             .gives::<Listed<Value>>(200)
             .to(list),
         get("/api/history/export", "export_history")
-            .says("All of it, oldest first, one record as JSON per line.")
+            .says("All of these, oldest first, one JSON record per line.")
             .query::<Which>()
             .gives_media(200, "application/jsonl")
             .to(export_all),
         row(axum::http::Method::DELETE, "/api/history", "erase_history")
-            .says("Erases what is on record about you. The chain stays whole.")
+            .says("Erases the content of records about you. The chain can still be verified.")
             .gives::<Erased>(200)
             .to(erase),
     ]

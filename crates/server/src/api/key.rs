@@ -103,22 +103,22 @@ struct NewKeyView {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/keys", "list_keys")
-            .says("Your keys, or those of somebody you look after, with how often each was used.")
+            .says("Your keys, or those of somebody you manage, with how often each was used.")
             .query::<Which>()
             .gives::<Listed<KeyView>>(200)
             .to(list),
         post("/api/keys", "create_key")
-            .says("Makes a key. Its secret is shown this once.")
+            .says("Creates a key. Its secret is shown only once.")
             .takes::<Make>()
             .gives::<NewKeyView>(201)
             .to(create),
         post("/api/keys/{id}/rotate", "rotate_key")
-            .says("Makes a key that takes another's place, which works on for a while.")
+            .says("Replaces a key with a new one; the old one keeps working for a while.")
             .takes::<Rotate>()
             .gives::<NewKeyView>(201)
             .to(rotate),
         row(Method::DELETE, "/api/keys/{id}", "revoke_key")
-            .says("Revokes a key, at once and for good.")
+            .says("Revokes a key immediately and permanently.")
             .by_socket_alone()
             .gives_media(204, "")
             .to(revoke),

@@ -64,13 +64,13 @@ impl From<Machine> for MachineView {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/machines", "list_machines")
-            .says("What machines last proved about themselves.")
+            .says("The last check that each machine reported.")
             .query::<Which>()
             .gives::<Listed<MachineView>>(200)
             .to(list),
         post("/api/machines", "prove_machine")
             .by(Who::Either)
-            .says("A machine says what it has proved, in place of what it proved before.")
+            .says("Stores the checks of a machine, in place of its earlier ones.")
             .takes::<Proof>()
             .gives::<MachineView>(200)
             .to(prove),

@@ -23,7 +23,7 @@ struct Me {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/me", "show_me")
-            .says("Who you are here, and the CSRF token of your browser.")
+            .says("Your user and role, and the CSRF token of your browser.")
             .gives::<Me>(200)
             .to(show),
     ]

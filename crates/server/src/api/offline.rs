@@ -49,13 +49,13 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         post("/api/offline", "deliver_offline")
             .by(Who::Either)
-            .says("Puts decisions on record that were made while the server could not be reached: in their order, each once.")
+            .says("Records decisions that were made while the server could not be reached: in order, each once.")
             .takes::<Deliver>()
             .gives::<Delivered>(200)
             .to(deliver),
         get("/api/quorum", "show_quorum")
             .by(Who::Either)
-            .says("When others than the person for whom an agent works must agree: what no hook lets its host ask alone.")
+            .says("The rules for when people other than the agent's owner must agree: hooks do not leave these to the host.")
             .gives::<QuorumRows>(200)
             .to(quorum),
     ]

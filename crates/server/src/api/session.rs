@@ -110,31 +110,31 @@ pub(super) fn routes() -> Vec<Route> {
             .to(list),
         get("/api/sessions/{id}", "show_session")
             .by(Who::Either)
-            .says("One session, with how far it has come.")
+            .says("One session, with its progress.")
             .gives::<SessionView>(200)
             .to(show),
         row(Method::PATCH, "/api/sessions/{id}", "switch_session_mode")
             .by(Who::Either)
-            .says("Lets a session explore or work, from the next action on; an agent may only go back to exploring.")
+            .says("Switches a session to explore or task mode, from the next action on; an agent may only switch back to exploring.")
             .takes::<ModeChange>()
             .gives::<SessionView>(200)
             .to(switch_mode),
         post("/api/sessions/{id}/complete", "complete_session")
             .by(Who::Either)
-            .says("Ends a session whose agent is done.")
+            .says("Ends a session whose agent has finished.")
             .gives_media(204, "")
             .to(complete),
         post("/api/sessions/{id}/stop", "stop_session")
-            .says("Stops a session: what waits in it is cancelled.")
+            .says("Stops a session: its pending questions are cancelled.")
             .by_socket_alone()
             .gives_media(204, "")
             .to(stop),
         post("/api/sessions/{id}/resume", "resume_session")
-            .says("Lets a paused session go on.")
+            .says("Resumes a paused session.")
             .gives_media(204, "")
             .to(resume),
         post("/api/sessions/stop", "stop_all_sessions")
-            .says("Stops every session you look after.")
+            .says("Stops every session you manage.")
             .by_socket_alone()
             .gives::<Stopped>(200)
             .to(stop_all),
@@ -192,7 +192,7 @@ fn checked(
     if own {
         return Ok(named);
     }
-    let detail = "`plan.process` is neither the process that asks nor one that started it";
+    let detail = "`plan.process` is neither the asking process nor one of its ancestors";
     Err(Problem::forbidden("other-process", detail))
 }
 

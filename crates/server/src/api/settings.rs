@@ -56,20 +56,20 @@ struct RememberedView {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/settings", "show_settings")
-            .says("What you have set.")
+            .says("Your settings.")
             .gives::<Settings>(200)
             .to(show),
         row(Method::PATCH, "/api/settings", "change_settings")
-            .says("Changes what you have set, from the next action on.")
+            .says("Changes your settings, from the next action on.")
             .takes::<Change>()
             .gives::<Settings>(200)
             .to(change),
         get("/api/settings/remembered", "list_remembered")
-            .says("Answers of yours that reach further than once.")
+            .says("Your remembered answers.")
             .gives::<Listed<RememberedView>>(200)
             .to(remembered),
         row(Method::DELETE, "/api/settings/remembered/{id}", "forget_remembered")
-            .says("Forgets an answer: it is asked again from now on.")
+            .says("Forgets an answer: its question is asked again from now on.")
             .by_socket_alone()
             .gives_media(204, "")
             .to(forget),

@@ -75,35 +75,35 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         post("/api/sessions/{id}/files", "upload_files")
             .by(Who::Either)
-            .says("Hands files in, as a form; each is kept as it arrives.")
+            .says("Uploads files as a form; each is stored as it arrives.")
             .takes_media("multipart/form-data")
             .gives::<Listed<FileView>>(201)
             .to(upload),
         post("/api/sessions/{id}/uploads", "begin_upload")
             .by(Who::Either)
-            .says("Begins to hand a file in, in pieces.")
+            .says("Starts the upload of a file in pieces.")
             .takes::<Begin>()
             .gives::<UploadView>(201)
             .to(begin),
         get("/api/sessions/{id}/uploads/{file}", "show_upload")
             .by(Who::Either)
-            .says("How an upload stands: where to go on.")
+            .says("The state of an upload: where to continue.")
             .gives::<UploadView>(200)
             .to(show),
         row(Method::PATCH, "/api/sessions/{id}/uploads/{file}", "continue_upload")
             .by(Who::Either)
-            .says("The next piece, from `Upload-Offset` on. What arrived of a lost one is kept.")
+            .says("The next piece, from `Upload-Offset` on. The part of an interrupted piece that arrived is kept.")
             .takes_media("application/octet-stream")
             .gives::<UploadView>(200)
             .to(go_on),
         post("/api/sessions/{id}/uploads/{file}/finish", "finish_upload")
             .by(Who::Either)
-            .says("Says that all of it is there.")
+            .says("Completes an upload.")
             .gives::<FileView>(200)
             .to(finish),
         row(Method::DELETE, "/api/sessions/{id}/uploads/{file}", "abort_upload")
             .by(Who::Either)
-            .says("Gives an upload up, with what there is of it.")
+            .says("Cancels an upload and drops what has arrived.")
             .gives_media(204, "")
             .to(abort),
     ]
@@ -178,7 +178,7 @@ async fn go_on(
 ) -> Result<Json<UploadView>, Problem> {
     let number = |name: &str| {
         let text = headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        let wrong = |_| Problem::bad_request(format!("`{name}` is a number of bytes"));
+        let wrong = |_| Problem::bad_request(format!("`{name}` must be a number of bytes"));
         text.map(|text| text.parse::<u64>().map_err(wrong)).transpose()
     };
     let offset = number("upload-offset")?;
@@ -239,7 +239,7 @@ async fn upload(
     let patience = app.settings.limits.body();
     loop {
         let field = timeout(patience, form.next_field()).await.map_err(|_| too_slow())?;
-        let broken = |_| Problem::bad_request("the form is not whole");
+        let broken = |_| Problem::bad_request("the form is not complete");
         let Some(field) = field.map_err(broken)? else { break };
         // A field without a file name is not a file.
         let Some(name) = field.file_name().map(FileName::of) else { continue };
@@ -392,9 +392,9 @@ async fn next<E>(
 ) -> Result<Option<Bytes>, Problem> {
     let bytes = timeout(app.settings.limits.body(), stream.next()).await;
     let bytes = bytes.map_err(|_| too_slow())?.transpose();
-    bytes.map_err(|_| Problem::bad_request("the upload broke off"))
+    bytes.map_err(|_| Problem::bad_request("the upload ended early"))
 }
 
 fn too_slow() -> Problem {
-    Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "the upload stood still for too long")
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "the upload stalled for too long")
 }

@@ -36,7 +36,7 @@ struct KeyUsage {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/usage", "show_usage")
-            .says("How much your agents and programs do.")
+            .says("The usage of your agents and programs.")
             .gives::<Usage>(200)
             .to(show),
     ]

@@ -109,17 +109,17 @@ struct WorkspaceView {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/users", "list_users")
-            .says("Yourself, those of a workspace you look after, or everybody.")
+            .says("Yourself, the members of a workspace you manage, or everyone.")
             .query::<Which>()
             .gives::<Listed<UserView>>(200)
             .to(list),
         post("/api/users", "add_user")
-            .says("Adds a person or a bot to a workspace you look after.")
+            .says("Adds a person or a bot to a workspace you manage.")
             .takes::<Add>()
             .gives::<NewUser>(201)
             .to(add),
         row(Method::PUT, "/api/users/{user}/workspaces/{workspace}", "change_membership")
-            .says("Makes somebody a member or an admin of a workspace, or neither. Somebody from outside is invited by a workspace admin (202), and joins by their own yes.")
+            .says("Makes somebody a member or an admin of a workspace, or neither. Somebody from outside is invited by a workspace admin (202), and joins by accepting.")
             .takes::<Member>()
             .gives_media(204, "")
             .gives_media(202, "")
@@ -129,7 +129,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives_media(204, "")
             .to(join),
         post("/api/workspaces/{id}/decline", "decline_workspace")
-            .says("Turns an invitation to a workspace down.")
+            .says("Declines an invitation to a workspace.")
             .gives_media(204, "")
             .to(decline),
         get("/api/workspaces", "list_workspaces")
@@ -137,7 +137,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Listed<WorkspaceView>>(200)
             .to(workspaces),
         post("/api/workspaces", "add_workspace")
-            .says("Makes a workspace, which its maker looks after.")
+            .says("Creates a workspace, which its creator manages.")
             .takes::<AddWorkspace>()
             .gives::<WorkspaceView>(201)
             .to(add_workspace),

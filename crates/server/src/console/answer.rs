@@ -21,10 +21,10 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         form("/approvals/{id}/answer", "answer_form").says("Answers a question.").to(answer),
         form("/approvals/{id}/edit", "edit_form")
-            .says("Says yes to an action as you want it instead; it is judged again.")
+            .says("Approves an edited action; it is judged again.")
             .to(edit),
         form("/approvals/answer", "answer_group_form")
-            .says("Answers several questions, each by its own token.")
+            .says("Answers several questions, each with its own token.")
             .gives_media(200, "text/html")
             .to(answer_group),
     ]

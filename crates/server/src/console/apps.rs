@@ -14,7 +14,7 @@ use crate::route::{Route, form, page};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/apps", "apps").says("Which skills of which apps ask.").to(look),
+        page("/apps", "apps").says("The skills that ask, by app.").to(look),
         form("/apps", "choose_form").says("Chooses whether an app or a skill asks.").to(choose),
     ]
 }

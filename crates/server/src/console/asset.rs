@@ -12,22 +12,22 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/static/{name}", "asset")
             .by(Who::Anybody)
-            .says("The style and the script of the pages.")
+            .says("The style sheet and scripts of the pages.")
             .gives_media(200, "")
             .to(file),
         get("/static/icon/{name}", "icon")
             .by(Who::Anybody)
-            .says("The picture of the pages, with how many questions wait.")
+            .says("The icon of the pages, with the number of waiting questions.")
             .gives_media(200, SVG)
             .to(icon),
         get("/sw.js", "service_worker")
             .by(Who::Anybody)
-            .says("What shows notifications on a phone.")
+            .says("The service worker, which shows notifications on a phone.")
             .gives_media(200, SCRIPT)
             .to(worker),
         get("/manifest.webmanifest", "manifest")
             .by(Who::Anybody)
-            .says("What a phone needs to install the pages.")
+            .says("The manifest with which a phone installs the pages.")
             .gives_media(200, "application/manifest+json")
             .to(manifest),
     ]

@@ -20,7 +20,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         page("/audit", "audit").says("The audit chain.").to(look),
         form("/audit/verify", "verify_form")
-            .says("Proves that the chain is whole, or says where it is not.")
+            .says("Verifies the chain, or says where it is damaged.")
             .gives_media(200, "text/html")
             .to(verify),
     ]

@@ -13,7 +13,7 @@ use crate::route::{Route, form, page};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/autonomous", "autonomous_page").says("What autonomous mode means.").to(look),
+        page("/autonomous", "autonomous_page").says("An explanation of autonomous mode.").to(look),
         form("/autonomous", "autonomous_form")
             .says("Switches autonomous mode on or off, from the next action on.")
             .to(switch),

@@ -34,29 +34,29 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         page("/developer", "developer").says("Keys, devices, use and settings.").to(look),
         form("/developer/keys", "create_key_form")
-            .says("Makes a key. Its secret is on the page that follows, this once.")
+            .says("Creates a key. Its secret is on the page that follows, only once.")
             .gives_media(200, "text/html")
             .to(create_key),
         form("/developer/keys/{id}/rotate", "rotate_key_form")
-            .says("Makes a key that takes another's place, which works on for a day.")
+            .says("Replaces a key with a new one; the old one keeps working for a day.")
             .gives_media(200, "text/html")
             .to(rotate_key),
         form("/developer/keys/{id}/revoke", "revoke_key_form")
-            .says("Revokes a key, at once and for good.")
+            .says("Revokes a key immediately and permanently.")
             .to(revoke_key),
         form("/developer/devices/{id}/approve", "approve_device_form")
-            .says("Lets a device in that waits.")
+            .says("Approves a waiting device.")
             .to(approve_device),
         form("/developer/devices/{id}/revoke", "revoke_device_form")
-            .says("Puts a device out, at once and for good.")
+            .says("Revokes a device immediately and permanently.")
             .to(revoke_device),
         form("/developer/invite", "invite_form")
-            .says("Makes a link that signs one more device of yours in, once.")
+            .says("Creates a link that signs in one more device of yours, once.")
             .gives_media(200, "text/html")
             .to(invite),
-        form("/developer/settings", "settings_form").says("Changes what you have set.").to(set),
+        form("/developer/settings", "settings_form").says("Changes your settings.").to(set),
         form("/developer/remembered/{id}/forget", "forget_form")
-            .says("Forgets an answer: it is asked again from now on.")
+            .says("Forgets an answer: its question is asked again from now on.")
             .to(forget),
     ]
 }

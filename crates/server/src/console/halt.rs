@@ -12,9 +12,9 @@ use crate::route::{Route, form, page};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/halt", "halt_page").says("What stopping everything means.").to(look),
+        page("/halt", "halt_page").says("An explanation of stopping everything.").to(look),
         form("/halt", "halt_form").says("Stops everything.").to(halt),
-        form("/resume", "resume_form").says("Lets things go on.").to(resume),
+        form("/resume", "resume_form").says("Resumes after a stop.").to(resume),
     ]
 }
 

@@ -31,10 +31,10 @@ const MOST_SEARCHED: usize = 5_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/history", "history").says("What your agents did.").query::<Which>().to(look),
-        page("/history/export.csv", "history_csv").says("All of it, as a table.").to(table),
+        page("/history", "history").says("The records of your agents.").query::<Which>().to(look),
+        page("/history/export.csv", "history_csv").says("All of these, as CSV.").to(table),
         form("/history/delete", "erase_history_form")
-            .says("Erases what is on record about you. The chain stays whole.")
+            .says("Erases the content of records about you. The chain can still be verified.")
             .to(erase),
     ]
 }
@@ -76,7 +76,7 @@ fn day(text: &str) -> Result<Option<Timestamp>, Problem> {
         return Ok(None);
     }
     let at = Timestamp::parse_day(text);
-    at.map(Some).ok_or_else(|| Problem::bad_request("a day is written as 2026-11-16"))
+    at.map(Some).ok_or_else(|| Problem::bad_request("write a day as 2026-11-16"))
 }
 
 #[derive(Template)]
@@ -179,7 +179,7 @@ async fn erase(
     form: Form,
 ) -> Result<Response, Problem> {
     if !form.is_on("sure") {
-        return Err(Problem::bad_request("tick the box: what is erased cannot be brought back"));
+        return Err(Problem::bad_request("tick the box: erasing cannot be undone"));
     }
     app.gate.erase(&person, &person.user().id).await?;
     Ok(done("/history", "erased"))

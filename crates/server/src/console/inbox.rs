@@ -19,7 +19,7 @@ const MOST_CARDS: usize = 50;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/", "inbox").says("The questions that wait for you.").to(inbox),
+        page("/", "inbox").says("The questions waiting for you.").to(inbox),
         page("/approvals/{id}", "approval").says("One question, with everything in it.").to(one),
     ]
 }

@@ -23,14 +23,14 @@ use crate::sign_in::sign_in_url;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/people", "people").says("The people and bots you look after.").to(look),
+        page("/people", "people").says("The people and bots you manage.").to(look),
         form("/people", "add_user_form")
             .says("Adds a person or a bot; a person's sign-in link is on the page that follows.")
             .gives_media(200, "text/html")
             .to(add),
-        page("/people/{id}", "person").says("One of them, with devices and keys.").to(one),
+        page("/people/{id}", "person").says("One person or bot, with devices and keys.").to(one),
         form("/people/{id}/invite", "invite_user_form")
-            .says("Makes a new sign-in link for somebody who is signed in nowhere.")
+            .says("Creates a new sign-in link for somebody who is not signed in anywhere.")
             .gives_media(200, "text/html")
             .to(invite),
         form("/people/{id}/role", "change_membership_form")
@@ -40,14 +40,14 @@ pub(super) fn routes() -> Vec<Route> {
             .says("Disables, enables, removes or erases somebody, or makes them a super admin.")
             .to(change_account),
         form("/people/{id}/keys", "create_bot_key_form")
-            .says("Makes a key for a bot. Its secret is on the page that follows, this once.")
+            .says("Creates a key for a bot. Its secret is on the page that follows, only once.")
             .gives_media(200, "text/html")
             .to(create_key),
         form("/people/{id}/keys/{key}/revoke", "revoke_users_key_form")
-            .says("Revokes a key of somebody, at once and for good.")
+            .says("Revokes somebody's key immediately and permanently.")
             .to(revoke_key),
         form("/people/{id}/devices/{device}/revoke", "revoke_users_device_form")
-            .says("Puts a device of somebody out, at once and for good.")
+            .says("Revokes somebody's device immediately and permanently.")
             .to(revoke_device),
     ]
 }
@@ -250,7 +250,7 @@ async fn change_account(
         }
         "super_admin" => gate.set_super_admin(&person, &id, SuperAdmin::Yes).await?,
         "no_super_admin" => gate.set_super_admin(&person, &id, SuperAdmin::No).await?,
-        _ => return Err(Problem::bad_request("`to` says nothing that can be done")),
+        _ => return Err(Problem::bad_request("`to` names no known change")),
     }
     Ok(done(&format!("/people/{id}"), "set"))
 }

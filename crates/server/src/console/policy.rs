@@ -31,9 +31,9 @@ const KINDS: [(&str, &str); 9] = [
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/policy", "policy").says("The policy in force.").to(look),
+        page("/policy", "policy").says("The current policy.").to(look),
         form("/policy", "try_form")
-            .says("Judges an action by it, and does nothing else.")
+            .says("Judges an action with it, and does nothing else.")
             .gives_media(200, "text/html")
             .to(attempt),
     ]

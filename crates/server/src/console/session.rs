@@ -26,10 +26,10 @@ const MOST_RECORDS: usize = 100;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         page("/sessions", "sessions").says("Your sessions.").to(list),
-        page("/sessions/{id}", "session").says("One session as it goes.").to(one),
+        page("/sessions/{id}", "session").says("One session, live.").to(one),
         form("/sessions/{id}/stop", "stop_session_form").says("Stops a session.").to(stop),
         form("/sessions/{id}/resume", "resume_session_form")
-            .says("Lets a paused session go on.")
+            .says("Resumes a paused session.")
             .to(resume),
     ]
 }

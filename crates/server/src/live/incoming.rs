@@ -142,7 +142,7 @@ impl Fields {
         let plain =
             name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         let field = format!("{}{}", self.within, if plain { name } else { "…" });
-        Err(Problem::bad_request(format!("`{field}` is not known here")).with("field", field))
+        Err(Problem::bad_request(format!("`{field}` is not known")).with("field", field))
     }
 }
 

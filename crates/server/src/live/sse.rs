@@ -27,7 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/events", "events")
             .by(Who::PersonOrKey)
-            .says("What happens, as server-sent events; goes on after `Last-Event-ID`.")
+            .says("Events as server-sent events; continues after `Last-Event-ID`.")
             .gives_media(200, "text/event-stream")
             .to(events),
     ]

@@ -71,7 +71,10 @@ async fn open(
         && !headers.contains_key(header::AUTHORIZATION)
         && !headers.contains_key(header::ORIGIN)
     {
-        return Err(Problem::forbidden("other-origin", "a browser says where its page is from"));
+        return Err(Problem::forbidden(
+            "other-origin",
+            "a browser must send the origin of its page",
+        ));
     }
     let upgrade = upgrade.map_err(|error| Problem::bad_request(error.body_text()))?;
     let most = app.settings.limits.live_connections;

@@ -140,7 +140,7 @@ fn a_certificate_is_read_again_and_a_wrong_one_changes_nothing() {
     assert!(trusts(&old), "nothing is read by itself");
     server.signal(Signal::HUP);
     let is_told = |words: &str| server.log().contains(words).then_some(());
-    until("it is read again", || is_told("the certificate was read again"));
+    until("it is read again", || is_told("the certificate was reloaded"));
     assert!(trusts(&new) && !trusts(&old));
     // An invalid file leaves the current one in place, with a message.
     fs::write(server.setup.home.0.join("server.pem"), "no certificate").expect("a file");

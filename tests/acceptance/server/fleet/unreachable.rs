@@ -95,7 +95,7 @@ fn what_another_server_said_is_not_known_of_this_one() {
             machine.reconfigured(&format!("hook: {{server: \"{url}\", unreachable: ask}}\n"));
         let (decision, reason) = moved.call(PIPE);
         assert_eq!(decision, "deny", "{url}: {reason}");
-        assert!(reason.contains("not known whether several people"), "{url}: {reason}");
+        assert!(reason.contains("unknown whether several people"), "{url}: {reason}");
     }
     // The server itself, however its address is spelled.
     let url = server.url.replace("http://", "HTTP://") + "/";

@@ -90,7 +90,7 @@ impl Agent {
                 }
                 Step::Resume => {
                     self.owner.call("/api/halt/resume").await?;
-                    aside("the person lets things go on")?;
+                    aside("the person resumes everything")?;
                 }
             }
         }

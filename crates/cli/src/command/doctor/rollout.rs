@@ -90,9 +90,9 @@ impl Rollout {
         }
         let unreachable = match self.unreachable {
             Unreachable::Deny => "refused",
-            Unreachable::Ask => "asked by the host, unless several people must agree",
+            Unreachable::Ask => "asked about by the host, unless several people must agree",
         };
-        writeln!(out, "  when it cannot be reached, what needs a yes is {unreachable}")?;
+        writeln!(out, "  when it cannot be reached, actions that need approval are {unreachable}")?;
         if self.undelivered > 0 {
             let n = self.undelivered;
             writeln!(out, "  WRONG: {n} decisions made without it are not delivered")?;
@@ -121,7 +121,7 @@ impl Rollout {
         };
         match client.post("/api/machines", &json!(proof)).await {
             Ok(_) => {
-                self.right("key", "works, and the server keeps what was proved here");
+                self.right("key", "works, and the server stored this check");
                 self.reported = true;
             }
             Err(error) => self.wrong("key", &error.to_string()),
@@ -158,7 +158,7 @@ impl Rollout {
     fn check_version(&mut self, health: &Value) {
         let (here, there) = (env!("CARGO_PKG_VERSION"), field(health, "version"));
         if here == there {
-            self.right("version", &format!("{here} here and there"));
+            self.right("version", &format!("{here} on both sides"));
         } else {
             self.wrong("version", &format!("{here} here, `{there}` at the server"));
         }

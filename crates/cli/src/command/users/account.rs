@@ -14,89 +14,89 @@ use crate::show::one_line;
 
 use super::only_workspace;
 
-/// Print a new sign-in link for somebody who is signed in nowhere
+/// Print a new sign-in link for somebody who is not signed in anywhere
 #[derive(Debug, Args)]
 pub(super) struct Invite {
     #[command(flatten)]
     server: Server,
-    /// Whom
+    /// The user's id
     #[arg(value_name = "ID")]
     id: String,
-    /// Where they reach the server, when not as this machine does
+    /// The URL at which they reach the server, if it differs from this machine's
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
-/// Make somebody a member or an admin of a workspace, or take them out of it
+/// Make somebody a member or an admin of a workspace, or remove them from it
 #[derive(Debug, Args)]
 pub(super) struct RoleOf {
     #[command(flatten)]
     server: Server,
-    /// Whom
+    /// The user's id
     #[arg(value_name = "ID")]
     id: String,
-    /// What they are to be there
+    /// Their new role in the workspace
     #[arg(long = "as", value_enum)]
     role: Role,
-    /// In which workspace, when there is more than one
+    /// The workspace, if there is more than one
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Role {
-    /// Sees what is theirs
+    /// Sees their own items
     Member,
-    /// Sees what is the workspace's
+    /// Sees everything in the workspace
     Admin,
-    /// Nothing there any more
+    /// Not a member any more
     None,
 }
 
-/// Make somebody else a super admin, or no longer one
+/// Make somebody else a super admin, or revoke that
 #[derive(Debug, Args)]
 pub(super) struct SuperAdmin {
     #[command(flatten)]
     server: Server,
-    /// Whom
+    /// The user's id
     #[arg(value_name = "ID")]
     id: String,
-    /// No longer
+    /// Revoke the role instead
     #[arg(long)]
     revoke: bool,
 }
 
-/// Let people no longer in: their devices and keys stop working at once
+/// Disable people: their devices and keys stop working immediately
 #[derive(Debug, Args)]
 pub(super) struct Disable {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The users' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 }
 
-/// Let people in again who were disabled: devices and keys that were not revoked work again
+/// Enable people who were disabled: devices and keys that were not revoked work again
 #[derive(Debug, Args)]
 pub(super) struct Enable {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The users' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 }
 
-/// Remove people for good; their names and their records stay
+/// Remove people permanently; their names and their records are kept
 #[derive(Debug, Args)]
 pub(super) struct Remove {
     #[command(flatten)]
     server: Server,
-    /// Which
+    /// The users' ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 }
 
-/// Remove somebody and erase all that is kept about them
+/// Remove somebody and erase everything stored about them
 ///
 /// Name, devices, keys, settings, questions, sessions, files and the content of their records. The
 /// chain still verifies, and a record says who erased. This cannot be undone.
@@ -104,7 +104,7 @@ pub(super) struct Remove {
 pub(super) struct Erase {
     #[command(flatten)]
     server: Server,
-    /// Whom
+    /// The user's id
     #[arg(value_name = "ID")]
     id: String,
     /// Do not ask
@@ -165,7 +165,7 @@ impl Erase {
     pub(super) fn run(self) -> Result<Exit> {
         if !self.yes {
             let id = one_line(&self.id);
-            match ask::proceed(&format!("Erase everything that is kept about {id}? ")) {
+            match ask::proceed(&format!("Erase everything stored about {id}? ")) {
                 Answer::Yes => {}
                 Answer::No => bail!("nothing was erased"),
                 Answer::Nobody => bail!(

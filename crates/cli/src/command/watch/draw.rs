@@ -65,7 +65,7 @@ fn banner(model: &Model) -> Option<String> {
         Link::Offline(why) => Some(format!("OFFLINE, trying again: {why}")),
         Link::Connecting => Some("connecting…".to_owned()),
         Link::Online if model.halted => {
-            Some("HALTED: nothing is allowed; `countersign halt --resume` lets it go on".to_owned())
+            Some("HALTED: nothing is allowed; resume with `countersign halt --resume`".to_owned())
         }
         Link::Online => None,
     }
@@ -73,7 +73,7 @@ fn banner(model: &Model) -> Option<String> {
 
 fn draw_body(frame: &mut Frame<'_>, area: Rect, model: &Model, now: Timestamp, pen: Pen) {
     if model.cards.is_empty() {
-        let text = "Nothing waits for you. Questions appear here as agents ask them.";
+        let text = "No questions are waiting. New ones appear here as agents ask them.";
         frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
         return;
     }

@@ -56,7 +56,7 @@ pub(crate) struct Hook {
 pub(crate) fn problem(place: &Place<'_>, text: &str, settings: &str) -> Option<String> {
     let values = match toml::values(settings) {
         Ok(values) => values,
-        Err(error) => return Some(format!("`{}` is no TOML: {error}", place.config.display())),
+        Err(error) => return Some(format!("`{}` is not TOML: {error}", place.config.display())),
     };
     let set = |keys: &[&str]| {
         let found = values.iter().rev().find(|(found, _)| found == keys);
@@ -207,7 +207,7 @@ mod tests {
             (&accepted.replace("/h/", "/other/"), "PreToolUse is not accepted"),
             (&off, "switched off"),
             (&features, "every hook of Codex off"),
-            ("[hooks", "is no TOML"),
+            ("[hooks", "is not TOML"),
         ] {
             let found = problem_with(settings, None).unwrap_or_default();
             assert!(found.contains(says), "{settings}: {found}");

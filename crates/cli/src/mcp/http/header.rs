@@ -24,7 +24,8 @@ impl Header {
     /// It is not a header, or a variable is not set.
     pub(crate) fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         // The text is not quoted: a secret may be where a name should be.
-        let (name, value) = text.split_once(':').context("a --header is no `Name: value`")?;
+        let (name, value) =
+            text.split_once(':').context("a --header is not of the form `Name: value`")?;
         let name: HeaderName =
             name.trim().parse().map_err(|_| anyhow!("a --header does not begin with a name"))?;
         if is_ours(&name) {
@@ -33,7 +34,7 @@ impl Header {
         let value = expanded(value.trim(), variable)?;
         // The error does not repeat the value: it may be a secret.
         let mut value = HeaderValue::from_str(&value)
-            .map_err(|_| anyhow!("the value of `{name}` cannot stand in a header"))?;
+            .map_err(|_| anyhow!("the value of `{name}` cannot be sent in a header"))?;
         value.set_sensitive(true);
         Ok(Self { name, value })
     }
@@ -118,7 +119,7 @@ pub(super) fn mismatch(message: &Message, headers: &HeaderMap) -> Option<String>
         let mut said = headers.get_all(name).iter();
         let (one, another) = (said.next(), said.next());
         if another.is_some() {
-            return Some(format!("Countersign: the header `{name}` stands twice"));
+            return Some(format!("Countersign: the header `{name}` appears twice"));
         }
         // A message of the old era has none of them but the version, which belongs to its session.
         let must_match = meant.contains_key(name) || (one.is_some() && message.version().is_some());

@@ -70,7 +70,9 @@ impl Upstream {
     ) -> Result<Self> {
         let url = Url::parse(url).context("the server's URL cannot be read")?;
         if !url.username().is_empty() || url.password().is_some() {
-            bail!("a secret does not belong into a URL: give it by --header and the environment");
+            bail!(
+                "a secret does not belong in a URL: pass it with --header and an environment variable"
+            );
         }
         let address = Address::of(&url)?;
         let headers = headers.iter().map(|text| Header::parse(text, |name| env::var(name).ok()));

@@ -27,7 +27,7 @@ pub(crate) fn read(text: &str) -> Result<Json, JsonError> {
     reader.skip_space();
     match reader.peek() {
         None => Ok(value),
-        Some(_) => reader.wrong("something follows the value"),
+        Some(_) => reader.wrong("unexpected text after the value"),
     }
 }
 
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         }
         match Object::of(fields) {
             Ok(object) => Ok(Json::Object(object)),
-            Err(_) => self.wrong("a name stands twice in one object"),
+            Err(_) => self.wrong("a name appears twice in one object"),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        self.wrong("this is no value")
+        self.wrong("this is not a value")
     }
 
     fn number(&mut self) -> Result<Json, JsonError> {
@@ -191,14 +191,14 @@ impl<'a> Reader<'a> {
         loop {
             let rest = self.rest();
             let Some(end) = special_at(rest) else {
-                return self.wrong("a text has no end");
+                return self.wrong("a string does not end");
             };
             text.push_str(rest.get(..end).unwrap_or_default());
             self.at += end;
             match self.next() {
                 Some(b'"') => return Ok(text),
                 Some(b'\\') => text.push(self.escaped()?),
-                _ => return self.wrong("a control character stands in a text"),
+                _ => return self.wrong("a control character is in a string"),
             }
         }
     }

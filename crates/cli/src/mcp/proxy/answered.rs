@@ -84,7 +84,7 @@ impl Proxy {
             tools.learn(&self.house.server, list)
         };
         let kept = lock(&self.house.pins).keep_new(seen);
-        kept.map_err(|error| format!("Countersign cannot keep the tools' definitions: {error:#}"))
+        kept.map_err(|error| format!("Countersign cannot store the tools' definitions: {error:#}"))
     }
 
     fn remember_state(&self, result: &Object, digest: Option<String>) {
@@ -107,7 +107,7 @@ impl Proxy {
         if let Some(id) = id.as_ref().and_then(Id::of)
             && lock(&self.sent).remove(&id).is_some()
         {
-            let why = format!("Countersign: the server's answer cannot be trusted: {why}");
+            let why = format!("Countersign: the server's answer is not valid: {why}");
             self.to_client(&Message::failure(Some(&id), code::REFUSED, &why));
         }
     }

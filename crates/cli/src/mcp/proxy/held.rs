@@ -107,7 +107,7 @@ impl Proxy {
         runtime.spawn(async move {
             // A panic is a refusal, too.
             if settled.await.is_err() {
-                let why = "Countersign failed inside, so this is refused".to_owned();
+                let why = "Countersign failed internally, so this is refused".to_owned();
                 watcher.end(broken, Ending::No(why));
             }
         });
@@ -235,7 +235,7 @@ impl Proxy {
             && let Some(digest) = countersign_core::analyze::tool::definition(case.action)
             && let Err(error) = lock(&self.house.pins).agree(format!("{server}/{tool}"), digest)
         {
-            self.complain(&format!("the new definition cannot be kept: {error:#}"));
+            self.complain(&format!("the new definition cannot be stored: {error:#}"));
         }
     }
 }

@@ -26,7 +26,7 @@ impl Asking {
             Err(error) => return Outcome::Nobody(format!("{error:#}")),
         };
         let asked = self.unless_cancelled(&desk, async |waiter| desk.ask(case, &waiter).await);
-        asked.await.unwrap_or_else(|| Outcome::Refused("nobody waits any more".to_owned()))
+        asked.await.unwrap_or_else(|| Outcome::Refused("nobody is waiting any more".to_owned()))
     }
 
     /// Asks a question that is not about an action.
@@ -39,7 +39,7 @@ impl Asking {
         let desk = desk.map_err(|error| Outcome::Nobody(format!("{error:#}")))?;
         let asked =
             self.unless_cancelled(&desk, async |waiter| desk.confirm(question, &waiter).await);
-        let gone = || Err(Outcome::Refused("nobody waits any more".to_owned()));
+        let gone = || Err(Outcome::Refused("nobody is waiting any more".to_owned()));
         asked.await.unwrap_or_else(gone)
     }
 

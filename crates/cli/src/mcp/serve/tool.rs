@@ -40,7 +40,7 @@ impl Said {
 
     /// The result of a panic, which is a no like any other.
     pub(super) fn failed() -> Self {
-        Self::error("this failed inside, so take it for a no")
+        Self::error("this failed internally, so treat it as a no")
     }
 
     pub(super) fn result(self, era: Era) -> Object {
@@ -102,7 +102,7 @@ struct Looked {
 
 fn looked(given: Value) -> Result<Looked> {
     let Given { action, context } =
-        serde_json::from_value(given).context("this is no `action` that can be judged")?;
+        serde_json::from_value(given).context("this is not an `action` that can be judged")?;
     let mut context = around::fill(context, &Around::at(None, None).context()?);
     let policy = settings::policy(&context)?;
     let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
@@ -170,7 +170,9 @@ struct Prompt {
 async fn approve(given: Json, asking: &Asking) -> Said {
     let why = match refused(given.to_value(), asking).await {
         Ok(why) => why,
-        Err(error) => Some(format!("Countersign refused this, for something is wrong: {error:#}")),
+        Err(error) => {
+            Some(format!("Countersign refused this because something is wrong: {error:#}"))
+        }
     };
     let behaviour = match (why, given.get("input")) {
         (Some(why), _) => Object::default().with("behavior", "deny").with("message", why),

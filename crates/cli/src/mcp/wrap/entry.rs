@@ -84,13 +84,13 @@ impl<'a> Entry<'a> {
         match words.iter().position(|word| matches!(*word, "--" | "--http")) {
             Some(at) if words.get(at) == Some(&"--http") => self.unwrap_url(&words, at),
             Some(at) => self.unwrap_program(&words, at),
-            None => Err(left("its words are none that were written here")),
+            None => Err(left("its arguments were not written by `wrap`")),
         }
     }
 
     fn wrap_program(&self, how: &How<'_>) -> Edits {
         if self.words().is_none_or(|words| words.is_empty()) {
-            return Err(left("its command is no list of words"));
+            return Err(left("its command is not a list of strings"));
         }
         let Some(command) = self.field("command") else { return Err(Became::Same) };
         let program = quoted(how.program);

@@ -25,7 +25,7 @@ impl Entry<'_> {
     pub(super) fn wrap_url(&self, how: &How<'_>) -> Edits {
         let (spelled, member, spoken) =
             self.url().ok_or_else(|| left("it has neither a command nor a URL"))?;
-        let Some(url) = member.value.as_str() else { return Err(left("its URL is no text")) };
+        let Some(url) = member.value.as_str() else { return Err(left("its URL is not a string")) };
         let mut edits = self.reached(url, spoken)?;
         let elsewhere = is_elsewhere(url)?;
         if SIGNING_IN.iter().any(|name| self.has(name)) {
@@ -143,7 +143,7 @@ impl Entry<'_> {
     fn headers(&self) -> Result<(Vec<Edit>, Vec<String>), Became> {
         let Some(member) = self.field(HEADERS) else { return Ok((Vec::new(), Vec::new())) };
         let Kind::Object(headers) = &member.value.kind else {
-            return Err(left("its headers are no object"));
+            return Err(left("its headers are not an object"));
         };
         if headers.is_empty() {
             return Ok((Vec::new(), Vec::new()));

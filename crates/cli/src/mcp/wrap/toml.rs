@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
             }
             self.skip_spaces();
             if !matches!(self.peek(), None | Some(b'#' | b'\r' | b'\n')) {
-                return self.wrong("something follows on the same line");
+                return self.wrong("unexpected text on the same line");
             }
         }
     }
@@ -297,10 +297,10 @@ impl<'a> Reader<'a> {
                 break;
             }
             let Some(char) = self.rest().chars().next() else {
-                return self.wrong("a text does not end");
+                return self.wrong("a string does not end");
             };
             if char == '\n' && !lines {
-                return self.wrong("a text does not end on its line");
+                return self.wrong("a string does not end on its line");
             }
             let escape = char == '\\' && quote == "\"";
             self.at += char.len_utf8();

@@ -183,7 +183,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a word belongs to the way to a control and is no variable with its name.
+/// Whether a word belongs to the way to a control and is not a variable with its name.
 fn is_structure(word: &str) -> bool {
     const WORDS: &[&str] = &[
         "area", "bar", "box", "button", "field", "group", "in", "item", "of", "the", "to", "whose",

@@ -133,7 +133,7 @@ fn skeleton(label: &str) -> String {
 }
 
 /// `?url=http://…` and `/proxy/http://…` that lead to a cloud machine's credentials, encoded once
-/// or more: whoever fetches for us fetches that.
+/// or more: a server that fetches for us fetches that.
 fn leads_to_metadata(url: &Url) -> bool {
     let values = url.query_pairs().map(|(_, value)| value.into_owned());
     let tail = url.path().find("http").and_then(|at| url.path().get(at..)).map(str::to_owned);
