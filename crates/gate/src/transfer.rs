@@ -28,7 +28,6 @@ use crate::gate::GateError;
 use crate::id::{FileId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::store::{Kind, StoreError};
 
-mod crc;
 mod folder;
 mod incoming;
 mod name;
