@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime};
 use serde::{Deserialize, Serialize};
 
 mod monotonic;
@@ -45,68 +47,58 @@ impl Timestamp {
     /// the beginning of a day.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let Some((day, time)) = text.split_once('T') else { return Self::parse_day(text) };
-        let time = time.strip_suffix('Z')?;
-        let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let mut parts = clock.split(':').map(|part| {
-            let sound = part.len() == 2 && digits(part);
-            part.parse::<i64>().ok().filter(|_| sound)
-        });
-        let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-        let sound = hour < 24 && minute < 60 && second < 60 && parts.next().is_none();
-        let sound = sound && !fraction.is_empty() && digits(fraction);
-        let milliseconds: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-        let seconds = (hour * 60 + minute) * 60 + second;
-        let day = Self::parse_day(day).filter(|_| sound)?;
-        Some(Self(day.0 + seconds * 1_000 + milliseconds))
+        if !text.contains('T') {
+            return Self::parse_day(text);
+        }
+        let (moment, fraction) = text.strip_suffix('Z')?.split_at_checked(19)?;
+        let digits = if fraction.is_empty() { "0" } else { fraction.strip_prefix('.')? };
+        let sound = has_shape(moment, "0000-00-00T00:00:00")
+            && !moment.ends_with("60")
+            && !digits.is_empty()
+            && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let milliseconds: i64 = format!("{digits:0<3}").get(..3)?.parse().ok()?;
+        let seconds = Self::civil(moment.parse().ok().filter(|_| sound)?)?;
+        Some(Self(seconds.0 + milliseconds))
     }
 
     /// The beginning of a day, in UTC, written as `2026-11-16`.
     #[must_use]
     pub fn parse_day(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-        let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-        let sound = (1970..=9999).contains(&year) && (1..=12).contains(&month);
-        // Found by search: `date`, the opposite direction, is the one that is tested.
-        let first = (year - 1970) * 365;
-        let days = sound.then_some(first..=first + 3_000)?;
-        let days = days.into_iter().find(|days| date(*days) == (year, month, day))?;
-        Some(Self(days * DAY))
+        let day: Date = text.parse().ok().filter(|_| has_shape(text, "0000-00-00"))?;
+        Self::civil(day.at(0, 0, 0, 0))
     }
+
+    /// A date and time in UTC, from 1970 on.
+    fn civil(at: DateTime) -> Option<Self> {
+        let since = i64::try_from(at.duration_since(EPOCH).as_millis()).ok();
+        since.filter(|since| *since >= 0).map(Self)
+    }
+
+    /// The date and time in UTC; the nearest one that the calendar has.
+    pub(crate) fn date_time(self) -> DateTime {
+        EPOCH.saturating_add(SignedDuration::from_millis(self.0))
+    }
+}
+
+/// Reports whether a text has digits and signs where this one has them. The library reads more
+/// spellings than those that are written here.
+fn has_shape(text: &str, shape: &str) -> bool {
+    let digits = |byte: u8| if byte.is_ascii_digit() { b'0' } else { byte };
+    text.bytes().map(digits).eq(shape.bytes())
 }
 
 /// Writes the time in RFC 3339, in UTC: `2026-11-16T06:00:00.000Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, rest) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
-        let (year, month, day) = date(days);
-        let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
-        let (second, millisecond) = (rest / 1_000 % 60, rest % 1_000);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        write!(f, ".{millisecond:03}Z")
+        write!(f, "{:.3}Z", self.date_time())
     }
 }
 
-const DAY: i64 = 86_400_000;
+/// The beginning of 1970.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Year, month and day of a number of days since 1970. Years are counted from March, so that the
-/// leap day is the last of its year.
-pub(crate) const fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
-    (year, month, day)
 }
 
 /// A source of time and random numbers.
@@ -283,7 +275,7 @@ mod tests {
         let second = Some(Timestamp(1_000));
         assert_eq!(Timestamp::parse("1970-01-01T00:00:01Z"), second);
         assert_eq!(Timestamp::parse("1970-01-01T00:00:01.0000Z"), second);
-        assert_eq!(Timestamp::parse("1970-01-02"), Some(Timestamp(DAY)));
+        assert_eq!(Timestamp::parse("1970-01-02"), Some(Timestamp(86_400_000)));
         for wrong in [
             "",
             "1795003323007",
@@ -295,9 +287,30 @@ mod tests {
             "1970-01-01T00:00:00.Z",
             "1970-01-01T00:00:00.-1Z",
             "1970-01-01T00:00Z",
+            "1969-12-31T23:59:59Z",
+            "1970-01-01T23:59:60Z",
+            "1970-02-29T00:00:00Z",
+            "1970-1-1",
+            "+970-01-01",
+            "1970-01-01 ",
+            "1970-02-30",
+            "19700101",
+            "1970-01-01T00:00:00+01:00Z",
+            "1970-01-01T00:00:00,5Z",
         ] {
             assert_eq!(Timestamp::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn every_day_is_read_as_it_is_written() {
+        let last = Timestamp::parse_day("9999-12-31").unwrap();
+        for day in (0..=last.0).step_by(86_400_000 * 11).chain([last.0]).map(Timestamp) {
+            let text = day.to_string();
+            assert_eq!(Timestamp::parse_day(&text[..10]), Some(day), "{text}");
+        }
+        assert_eq!(Timestamp(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp(i64::MIN).to_string(), "-009999-01-01T00:00:00.000Z");
     }
 
     #[test]

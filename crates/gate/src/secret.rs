@@ -251,7 +251,7 @@ fn write_number(bytes: &[u8; 32], to: &mut [u8]) {
 /// Writes the checksum of the rest.
 fn write_check(text: &mut [u8; LENGTH]) {
     let (rest, check) = text.split_at_mut(PREFIX + BODY);
-    let mut sum = crc32(rest);
+    let mut sum = crc32fast::hash(rest);
     for letter in check.iter_mut().rev() {
         *letter = letter_of(usize::try_from(sum % 62).unwrap_or_default());
         sum /= 62;
@@ -260,18 +260,6 @@ fn write_check(text: &mut [u8; LENGTH]) {
 
 fn letter_of(digit: usize) -> u8 {
     ALPHABET.get(digit).copied().unwrap_or(b'0')
-}
-
-/// CRC-32 as in zip and PNG, bit by bit: the few bytes here need no table.
-fn crc32(bytes: &[u8]) -> u32 {
-    let mut sum = u32::MAX;
-    for byte in bytes {
-        sum ^= u32::from(*byte);
-        for _ in 0..8 {
-            sum = sum >> 1 ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 };
-        }
-    }
-    !sum
 }
 
 #[cfg(test)]
@@ -314,8 +302,8 @@ mod tests {
 
     #[test]
     fn the_checksum_is_the_well_known_one() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-        assert_eq!(crc32(b""), 0);
+        assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32fast::hash(b""), 0);
     }
 
     #[test]

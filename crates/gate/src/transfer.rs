@@ -28,7 +28,6 @@ use crate::error::GateError;
 use crate::id::{FileId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::store::{Kind, StoreError};
 
-mod crc;
 mod folder;
 mod incoming;
 mod name;

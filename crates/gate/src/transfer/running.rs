@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
+use crc32fast::Hasher as Crc;
 use sha2::{Digest as _, Sha256};
 
 use crate::bytes::Hash;
 use crate::id::FileId;
 use crate::sync::Mutex;
-use crate::transfer::crc::Crc;
 
 /// The most hashes that are cached; a further one evicts another, which costs one read of its file.
 const MOST_KNOWN: usize = 4_096;
@@ -62,7 +62,7 @@ impl Running {
     }
 
     pub(crate) fn finish(self) -> (Hash, u32) {
-        (Hash(self.sha.finalize().into()), self.crc.sum())
+        (Hash(self.sha.finalize().into()), self.crc.finalize())
     }
 }
 
@@ -89,5 +89,45 @@ impl Known {
 
     pub(crate) fn forget(&self, id: &FileId) {
         self.0.lock().remove(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sum(pieces: &[&[u8]]) -> u32 {
+        let mut running = Running::new();
+        pieces.iter().for_each(|piece| running.update(piece));
+        running.finish().1
+    }
+
+    /// Computes bit by bit, as the definition says.
+    fn slowly(bytes: &[u8]) -> u32 {
+        let mut sum = u32::MAX;
+        for byte in bytes {
+            sum ^= u32::from(*byte);
+            for _ in 0..8 {
+                sum = (sum >> 1) ^ (0xedb8_8320 * (sum & 1));
+            }
+        }
+        !sum
+    }
+
+    #[test]
+    fn known_texts_have_their_known_sums() {
+        assert_eq!(sum(&[b""]), 0);
+        assert_eq!(sum(&[b"123456789"]), 0xcbf4_3926);
+        assert_eq!(sum(&[b"The quick brown fox jumps over the lazy dog"]), 0x414f_a339);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_sum_up_to_the_whole(bytes: Vec<u8>, cut in any::<prop::sample::Index>()) {
+            let (one, other) = bytes.split_at(cut.index(bytes.len() + 1));
+            prop_assert_eq!(sum(&[one, other]), slowly(&bytes));
+        }
     }
 }

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Take};
 use std::sync::Arc;
 
-use crate::clock::{Timestamp, date};
+use crate::clock::Timestamp;
 use crate::id::{FileId, SessionId};
 use crate::transfer::{FileMeta, FileName, FileState, Folder};
 
@@ -239,13 +239,12 @@ fn needed(wide: &[u64]) -> u16 {
 
 /// A time in the DOS format: with a resolution of two seconds, from 1980 to 2107.
 fn dos(at: Timestamp) -> (u16, u16) {
-    let seconds = at.0.div_euclid(1_000).clamp(315_532_800, 4_354_819_198);
-    let (year, month, day) = date(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
-    let time = (second / 3_600) << 11 | (second / 60 % 60) << 5 | (second % 60 / 2);
-    let day = (year - 1980) << 9 | month << 5 | day;
-    let narrow = |value: i64| u16::try_from(value).unwrap_or_default();
-    (narrow(time), narrow(day))
+    let at = Timestamp(at.0.clamp(315_532_800_000, 4_354_819_198_000)).date_time();
+    let narrow = |number: i8| u16::try_from(number).unwrap_or_default();
+    let time = narrow(at.hour()) << 11 | narrow(at.minute()) << 5 | narrow(at.second() / 2);
+    let year = u16::try_from(at.year().saturating_sub(1980)).unwrap_or_default();
+    let day = year << 9 | narrow(at.month()) << 5 | narrow(at.day());
+    (time, day)
 }
 
 /// A buffer of little-endian numbers.

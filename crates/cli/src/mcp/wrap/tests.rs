@@ -155,6 +155,26 @@ fn tables_of_toml_are_wrapped_where_they_stand() {
 }
 
 #[test]
+fn everything_else_in_a_file_of_toml_keeps_its_bytes() {
+    let text = "\u{feff}# top\r\nmodel . name = 'x'  # é\r\n\r\n[[profiles]]\r\na = 1\r\n\
+                [[profiles]] # second\r\n\r\n[mcp_servers.a] # here\r\n# above\r\n\
+                command\t=  \"n\\u0070x\" # beside\r\nargs = [ # first\r\n  'y', # last\r\n]\r\n\
+                env.KEY = 'v'\r\n[z]\r\nat = 2026-11-16T06:00:00Z\r\n";
+    let wrapped = there_and_back(text, &CODEX);
+    for kept in [
+        "\u{feff}# top\r\nmodel . name = 'x'  # é\r\n\r\n[[profiles]]\r\na = 1\r\n[[profiles]] # second\r\n",
+        "[mcp_servers.a] # here\r\n# above\r\ncommand\t=  ",
+        " # beside\r\nargs = [",
+        "  'y', # last\r\n]\r\nenv.KEY = 'v'\r\n[z]\r\nat = 2026-11-16T06:00:00Z\r\n",
+    ] {
+        assert!(wrapped.contains(kept), "{wrapped}");
+    }
+    assert!(!wrapped.replace("\r\n", "").contains('\n'), "{wrapped:?}");
+    there_and_back("mcp_servers = { a = { command = \"x\" } } # c\n", &CODEX);
+    stays("[mcp_servers]\na.command = \"x\"\n", &CODEX, "not followed");
+}
+
+#[test]
 fn what_the_proxy_cannot_do_is_left_alone() {
     let entry = |fields: &str| format!("{{\"mcpServers\": {{\"a\": {{{fields}}}}}}}");
     let url = |url: &str| format!("\"url\": \"{url}\"");

@@ -1,43 +1,32 @@
 //! Servers in a TOML file, with the position of each value.
 //!
-//! Parses as much of TOML as needed to find tables, keys and values. Only strings and lists of
-//! strings are interpreted; anything that cannot be parsed is an error, and the file is left
-//! unchanged.
+//! The file is parsed by `toml_edit` and only its spans are used: a change replaces exactly those
+//! bytes, so comments, line ends and the order of everything else stay as they are. A file that
+//! cannot be parsed is an error, and is left unchanged.
 
-use anyhow::{Result, bail};
+use std::ops::Range;
+
+use anyhow::Result;
 use serde_json::Value;
+use toml_edit::{Document, InlineTable, Item, Key, Table, TableLike, Value as Toml};
 
 use crate::host::edit::{Kind, Member, Node};
 
-/// Deeper than any configuration.
-const DEEPEST: usize = 50;
-
 /// Returns the tables below a key, each with its members. For a table that is written with dotted
-/// keys only the name is returned.
+/// keys, or whose position is not known, only the name is returned.
 ///
 /// # Errors
 /// It is not valid TOML.
 pub(super) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node>)>> {
-    let mut found: Vec<(String, Option<Node>)> = Vec::new();
-    for statement in (Reader { text, at: 0 }).statements()? {
-        let Statement { table, dotted, member } = statement;
-        let path: Vec<&str> = table.iter().chain(&dotted).map(String::as_str).collect();
-        match path.as_slice() {
-            // `[below]`, and a name with an inline table.
-            [first] if *first == below => {
-                let inline = matches!(member.value.kind, Kind::Object(_));
-                found.push((member.key, inline.then_some(member.value)));
-            }
-            [first, name, rest @ ..] if *first == below => {
-                let member = match rest.first() {
-                    // A table of its own, or a dotted key: we only need to know that it exists.
-                    Some(inner) => Some(Member { key: (*inner).to_owned(), ..member }),
-                    None => dotted.is_empty().then_some(member),
-                };
-                put(&mut found, name, member);
-            }
-            _ => {}
-        }
+    let document = parsed(text)?;
+    let Some(servers) = document.get(below).and_then(Item::as_table_like) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for (name, item) in servers.iter().filter(|(_, item)| !item.is_array_of_tables()) {
+        let is_dotted = item.as_table_like().is_some_and(TableLike::is_dotted);
+        let node = if is_dotted { None } else { server(item) };
+        found.push((name.to_owned(), node));
     }
     Ok(found)
 }
@@ -48,276 +37,98 @@ pub(super) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node
 /// # Errors
 /// It is not valid TOML.
 pub(crate) fn values(text: &str) -> Result<Vec<(Vec<String>, Value)>> {
+    let document = parsed(text)?;
     let mut found = Vec::new();
-    for Statement { mut table, dotted, member } in (Reader { text, at: 0 }).statements()? {
-        table.extend(dotted);
-        flatten(table, member, &mut found);
-    }
+    flatten(&[], document.as_table(), &mut found);
     Ok(found)
 }
 
-fn flatten(mut keys: Vec<String>, member: Member, found: &mut Vec<(Vec<String>, Value)>) {
-    keys.push(member.key);
-    match member.value.kind {
-        Kind::Object(members) => {
-            for member in members {
-                flatten(keys.clone(), member, found);
+fn parsed(text: &str) -> Result<Document<&str>> {
+    Ok(Document::parse(text)?)
+}
+
+fn flatten(above: &[String], table: &dyn TableLike, found: &mut Vec<(Vec<String>, Value)>) {
+    for (key, item) in table.iter() {
+        let keys = [above, &[key.to_owned()]].concat();
+        match item {
+            Item::None => {}
+            Item::Value(Toml::InlineTable(inline)) => flatten(&keys, inline, found),
+            Item::Value(value) => found.push((keys, plain(value))),
+            Item::Table(table) => flatten(&keys, table, found),
+            Item::ArrayOfTables(tables) => {
+                let keys = [&[String::new()], keys.as_slice()].concat();
+                tables.iter().for_each(|table| flatten(&keys, table, found));
             }
         }
-        Kind::Array(_) => found.push((keys, Value::Null)),
-        Kind::Plain(value) => found.push((keys, value)),
     }
 }
 
-/// Adds a member to the table of this name; without a member, the table cannot be edited.
-fn put(found: &mut Vec<(String, Option<Node>)>, name: &str, member: Option<Member>) {
-    if !found.iter().any(|(known, _)| known == name) {
-        let empty = Node { start: 0, end: 0, kind: Kind::Object(Vec::new()) };
-        found.push((name.to_owned(), Some(empty)));
-    }
-    let Some((_, node)) = found.iter_mut().find(|(known, _)| known == name) else { return };
-    match (&mut *node, member) {
-        (Some(Node { kind: Kind::Object(members), .. }), Some(member)) => members.push(member),
-        (_, None) => *node = None,
-        (_, Some(_)) => {}
+/// The entry of a server, as an object whose members have positions.
+fn server(item: &Item) -> Option<Node> {
+    match item {
+        // No single range: its parts may be anywhere in the file.
+        Item::Table(table) => Some(Node { start: 0, end: 0, kind: Kind::Object(members(table)) }),
+        Item::Value(value @ Toml::InlineTable(_)) => node(value),
+        Item::None | Item::Value(_) | Item::ArrayOfTables(_) => None,
     }
 }
 
-/// One line of the form `key = value`, and its table.
-struct Statement {
-    table: Vec<String>,
-    /// The parts of the key before the last one.
-    dotted: Vec<String>,
-    member: Member,
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn wrong<T>(&self, what: &str) -> Result<T> {
-        bail!("{what}, at byte {}", self.at)
-    }
-
-    /// Skips spaces, line breaks and comments.
-    fn skip_lines(&mut self) {
-        loop {
-            let rest = self.rest();
-            let spaces = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
-            let comment = rest.get(spaces..).unwrap_or_default();
-            self.at += spaces;
-            if !comment.starts_with('#') {
-                return;
+/// The members of a table. A table within it has no members: only its existence matters.
+fn members(table: &Table) -> Vec<Member> {
+    let member = |(key, item): (&str, &Item)| {
+        let spans = table.key(key).and_then(Key::span);
+        let value = match item {
+            Item::Value(value) => node(value)?,
+            Item::Table(_) | Item::ArrayOfTables(_) => {
+                let Range { start, end } = item.span().unwrap_or_default();
+                Node { start, end, kind: Kind::Object(Vec::new()) }
             }
-            self.at += comment.find('\n').unwrap_or(comment.len());
-        }
-    }
-
-    fn skip_spaces(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    }
-
-    fn statements(mut self) -> Result<Vec<Statement>> {
-        let (mut all, mut table) = (Vec::new(), Vec::new());
-        if self.text.starts_with('\u{feff}') {
-            self.at = 3;
-        }
-        loop {
-            self.skip_lines();
-            match self.peek() {
-                None => return Ok(all),
-                Some(b'[') => table = self.header()?,
-                Some(_) => {
-                    let (dotted, member) = self.member(0)?;
-                    all.push(Statement { table: table.clone(), dotted, member });
-                }
-            }
-            self.skip_spaces();
-            if !matches!(self.peek(), None | Some(b'#' | b'\r' | b'\n')) {
-                return self.wrong("unexpected text on the same line");
-            }
-        }
-    }
-
-    /// Parses `[a.b]`, or `[[a.b]]`, which is never ours.
-    fn header(&mut self) -> Result<Vec<String>> {
-        let many = self.rest().starts_with("[[");
-        self.at += 1 + usize::from(many);
-        let mut path = self.key()?.0;
-        let close = if many { "]]" } else { "]" };
-        if !self.rest().starts_with(close) {
-            return self.wrong("a `]` is missing");
-        }
-        self.at += close.len();
-        if many {
-            path.insert(0, String::new());
-        }
-        Ok(path)
-    }
-
-    /// Parses a key of one or more parts, and returns the span of its last part.
-    fn key(&mut self) -> Result<(Vec<String>, usize, usize)> {
-        let mut parts = Vec::new();
-        loop {
-            self.skip_spaces();
-            let start = self.at;
-            let part =
-                if let Some(b'"' | b'\'') = self.peek() { self.string()? } else { self.word() };
-            if self.at == start {
-                return self.wrong("a key is missing");
-            }
-            let end = self.at;
-            parts.push(part);
-            self.skip_spaces();
-            if self.peek() != Some(b'.') {
-                return Ok((parts, start, end));
-            }
-            self.at += 1;
-        }
-    }
-
-    /// Parses a bare key.
-    fn word(&mut self) -> String {
-        let bare = |char: char| char.is_ascii_alphanumeric() || "_-".contains(char);
-        let rest = self.rest();
-        let length = rest.len() - rest.trim_start_matches(bare).len();
-        self.at += length;
-        rest.get(..length).unwrap_or_default().to_owned()
-    }
-
-    fn member(&mut self, depth: usize) -> Result<(Vec<String>, Member)> {
-        let (mut parts, start, key_end) = self.key()?;
-        if self.peek() != Some(b'=') {
-            return self.wrong("a `=` is missing");
-        }
-        self.at += 1;
-        self.skip_spaces();
-        let value = self.value(depth)?;
-        let key = parts.pop().unwrap_or_default();
-        Ok((parts, Member { key, start, key_end, value }))
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Node> {
-        if depth > DEEPEST {
-            return self.wrong("it is nested too deep");
-        }
-        let start = self.at;
-        let kind = match self.peek() {
-            Some(b'"' | b'\'') => Kind::Plain(Value::String(self.string()?)),
-            Some(b'[') => Kind::Array(self.items(depth)?),
-            Some(b'{') => Kind::Object(self.inline(depth)?),
-            _ => Kind::Plain(self.bare()?),
+            Item::None => return None,
         };
-        Ok(Node { start, end: self.at, kind })
-    }
+        let Range { start, end } = spans.unwrap_or(value.start..value.start);
+        Some(Member { key: key.to_owned(), start, key_end: end, value })
+    };
+    table.iter().filter_map(member).collect()
+}
 
-    /// Parses a number, a date or a keyword.
-    fn bare(&mut self) -> Result<Value> {
-        let rest = self.rest();
-        let length = rest.find([',', ']', '}', '#', '\r', '\n']).unwrap_or(rest.len());
-        let word = rest.get(..length).unwrap_or_default().trim_end();
-        if word.is_empty() || word.contains(['=', '"', '\'']) {
-            return self.wrong("a value is missing");
+fn inline_members(table: &InlineTable) -> Option<Vec<Member>> {
+    let mut members = Vec::new();
+    for (key, value) in table {
+        // A dotted key has no value of its own to replace.
+        if value.as_inline_table().is_some_and(InlineTable::is_dotted) {
+            continue;
         }
-        let value = match word {
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
-            _ => Value::Null,
-        };
-        self.at += word.len();
-        Ok(value)
+        let Range { start, end } = table.key(key)?.span()?;
+        members.push(Member { key: key.to_owned(), start, key_end: end, value: node(value)? });
     }
+    Some(members)
+}
 
-    fn items(&mut self, depth: usize) -> Result<Vec<Node>> {
-        let mut items = Vec::new();
-        self.at += 1;
-        while self.more(b']')? {
-            items.push(self.value(depth + 1)?);
-            self.comma(b']')?;
-        }
-        Ok(items)
-    }
+/// A value with its position; `None` if that is not known.
+fn node(value: &Toml) -> Option<Node> {
+    let Range { start, end } = value.span()?;
+    let kind = match value {
+        Toml::Array(items) => Kind::Array(items.iter().map(node).collect::<Option<_>>()?),
+        Toml::InlineTable(table) => Kind::Object(inline_members(table)?),
+        Toml::String(_)
+        | Toml::Boolean(_)
+        | Toml::Integer(_)
+        | Toml::Float(_)
+        | Toml::Datetime(_) => Kind::Plain(plain(value)),
+    };
+    Some(Node { start, end, kind })
+}
 
-    fn inline(&mut self, depth: usize) -> Result<Vec<Member>> {
-        let mut members = Vec::new();
-        self.at += 1;
-        while self.more(b'}')? {
-            let (dotted, member) = self.member(depth + 1)?;
-            if dotted.is_empty() {
-                members.push(member);
-            }
-            self.comma(b'}')?;
-        }
-        Ok(members)
-    }
-
-    fn more(&mut self, close: u8) -> Result<bool> {
-        self.skip_lines();
-        match self.peek() {
-            None => self.wrong("it ends too early"),
-            Some(found) => {
-                self.at += usize::from(found == close);
-                Ok(found != close)
-            }
-        }
-    }
-
-    fn comma(&mut self, close: u8) -> Result<()> {
-        self.skip_lines();
-        match self.peek() {
-            Some(b',') => self.at += 1,
-            Some(found) if found == close => {}
-            Some(_) | None => return self.wrong("a `,` is missing"),
-        }
-        Ok(())
-    }
-
-    /// Parses a string of any of the four kinds.
-    fn string(&mut self) -> Result<String> {
-        let quote = if self.peek() == Some(b'"') { "\"" } else { "'" };
-        let three = quote.repeat(3);
-        let (open, lines) =
-            if self.rest().starts_with(&three) { (three.as_str(), true) } else { (quote, false) };
-        let start = self.at;
-        self.at += open.len();
-        let inside = self.at;
-        loop {
-            if self.rest().starts_with(open) {
-                break;
-            }
-            let Some(char) = self.rest().chars().next() else {
-                return self.wrong("a string does not end");
-            };
-            if char == '\n' && !lines {
-                return self.wrong("a string does not end on its line");
-            }
-            let escape = char == '\\' && quote == "\"";
-            self.at += char.len_utf8();
-            if escape && let Some(next) = self.rest().chars().next() {
-                self.at += next.len_utf8();
-            }
-        }
-        let text = self.text.get(inside..self.at).unwrap_or_default().to_owned();
-        self.at += open.len();
-        // Up to two more quotes may belong to the text.
-        while lines && self.rest().starts_with(quote) {
-            self.at += 1;
-        }
-        let whole = self.text.get(start..self.at).unwrap_or_default();
-        let plain = quote == "\"" && !lines;
-        // Its escapes are those of JSON, apart from rare ones.
-        Ok(plain.then(|| serde_json::from_str(whole).ok()).flatten().unwrap_or(text))
+/// A text or a truth value; nothing else is compared with anything.
+fn plain(value: &Toml) -> Value {
+    match value {
+        Toml::String(text) => Value::from(text.value().as_str()),
+        Toml::Boolean(flag) => Value::Bool(*flag.value()),
+        Toml::Integer(_)
+        | Toml::Float(_)
+        | Toml::Datetime(_)
+        | Toml::Array(_)
+        | Toml::InlineTable(_) => Value::Null,
     }
 }
 
@@ -386,5 +197,66 @@ mod tests {
         }
         let deep = format!("a = {}", "[".repeat(100_000));
         assert!(tables(&deep, "x").is_err());
+    }
+
+    fn value(text: &str) -> Value {
+        values(text).unwrap().into_iter().map(|(_, value)| value).next().unwrap()
+    }
+
+    #[test]
+    fn dotted_keys_are_found_and_have_no_position() {
+        let dotted = |text: &str| {
+            let found = tables(text, "mcp_servers").unwrap();
+            found.into_iter().map(|(name, node)| (name, node.is_some())).collect::<Vec<_>>()
+        };
+        let a = |is_known| vec![("a".to_owned(), is_known)];
+        assert_eq!(dotted("mcp_servers.a.command = 'x'\nmcp_servers.a.args = []\n"), a(false));
+        assert_eq!(dotted("[mcp_servers]\na.command = 'x'\na.args = []\n"), a(false));
+        assert_eq!(dotted("mcp_servers.a = { command = 'x' }\n"), a(true));
+        assert_eq!(dotted("mcp_servers = { a = { command = 'x' } }\n"), a(true));
+        assert_eq!(dotted("\"mcp_servers\" . 'a' . command = 'x'\n"), a(false));
+    }
+
+    #[test]
+    fn positions_are_those_of_the_bytes_in_the_file() {
+        for text in [
+            "\u{feff}# é\r\n[mcp_servers.a] # one\r\ncommand\t=  'n' # two\r\n\r\n[b]\r\nc = 1\r\n",
+            "[[list]]\nx = 1\n[[list]] # again\n[mcp_servers.a]\n# above\ncommand = 'n'\n",
+            "mcp_servers = { a = { command = 'n' } }\n",
+        ] {
+            let (_, node) = tables(text, "mcp_servers").unwrap().remove(0);
+            let node = node.unwrap();
+            let command = node.member("command").unwrap();
+            assert_eq!(text.get(command.start..command.key_end), Some("command"), "{text}");
+            assert_eq!(text.get(command.value.start..command.value.end), Some("'n'"), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_read_with_their_escapes() {
+        for (text, expected) in [
+            (r#"a = "\U0001F600""#, "😀"),
+            ("a = \"\"\"\n one\\\n   two\\t\"\"\"", " onetwo\t"),
+            ("a = '''\nc:\\x'''", "c:\\x"),
+            ("a = \"\"\"say \"no\"\"\"\"", "say \"no\""),
+        ] {
+            assert_eq!(value(text), Value::from(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_the_host_would_refuse_is_an_error() {
+        for text in [
+            "[mcp_servers.a]\n[mcp_servers.a]\n",
+            "a = 1\na = 2\n",
+            "a = 1\n[a.b]\n",
+            "a = 'x' 'y'\n",
+            "a = 2026-13-99\n",
+            "a = yes\n",
+            "a = \"\\q\"\n",
+        ] {
+            assert!(tables(text, "x").is_err(), "{text}");
+            assert!(values(text).is_err(), "{text}");
+        }
     }
 }
