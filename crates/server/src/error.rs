@@ -162,6 +162,7 @@ impl From<PeopleError> for Problem {
             PeopleError::SignedIn => Self::conflict("signed-in", error),
             PeopleError::Bot => Self::conflict("bot", error),
             PeopleError::Kept => Self::forbidden("kept", error),
+            PeopleError::Tampered(_) => Self::conflict("tampered", error),
             PeopleError::TooManyWaiting => too_many("too-many-devices", error, None),
             PeopleError::Gate(error) => error.into(),
         }

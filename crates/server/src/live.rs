@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use countersign_gate::event::{Event, What};
 use countersign_gate::gate::Card;
-use countersign_gate::id::{KeyId, SessionId, UserId, WorkspaceId};
+use countersign_gate::id::{DeviceId, KeyId, SessionId, UserId, WorkspaceId};
 use countersign_gate::{Gate, Person};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -67,6 +67,19 @@ pub(crate) struct Told {
     pub(crate) name: &'static str,
     words: Words,
     about: About,
+    then: Then,
+}
+
+/// The consequence of an event for a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Then {
+    Nothing,
+    /// Events were missed: the store is read again.
+    Resync,
+    /// Somebody's rights have changed: the listener is looked up again.
+    Check,
+    /// A device is signed out; every device of the user, if `None`.
+    SignOut(Option<DeviceId>),
 }
 
 /// The serialised forms of an event.
@@ -129,13 +142,23 @@ impl Told {
 
     /// Reports whether events were missed before this one.
     pub(crate) fn is_gap(&self) -> bool {
-        self.name == RESYNC
+        self.then == Then::Resync
     }
 
     /// Reports whether somebody's rights have changed, so that the listener must be looked up
     /// again.
     pub(crate) fn changes_rights(&self) -> bool {
-        [SIGNED_OUT, RIGHTS_CHANGED].contains(&self.name)
+        matches!(self.then, Then::Check | Then::SignOut(_))
+    }
+
+    /// Reports whether this signs a device out. A person without a device is signed out only with
+    /// all of their devices.
+    pub(crate) fn signs_out(&self, device: Option<&DeviceId>) -> bool {
+        match &self.then {
+            Then::SignOut(None) => true,
+            Then::SignOut(Some(signed_out)) => device == Some(signed_out),
+            Then::Nothing | Then::Resync | Then::Check => false,
+        }
     }
 
     /// Reports whether it concerns users other than this one.
@@ -314,7 +337,8 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Arc<Event>>) {
             }
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "events were missed: everybody looks again");
-                hub.tell(plain(To::Everybody, About::Everybody, RESYNC, &json!({})));
+                let missed = plain(To::Everybody, About::Everybody, RESYNC, &json!({}));
+                hub.tell(Told { then: Then::Resync, ..missed });
             }
             Err(RecvError::Closed) => return,
         }
@@ -382,7 +406,7 @@ fn plain(to: To, about: About, name: &'static str, body: &Value) -> Told {
 }
 
 fn told(to: To, about: About, name: &'static str, written: Written) -> Told {
-    Told { number: 0, to, name, words: Words::Written(written), about }
+    Told { number: 0, to, name, words: Words::Written(written), about, then: Then::Nothing }
 }
 
 fn other(event: &Arc<Event>) -> Told {
@@ -391,7 +415,8 @@ fn other(event: &Arc<Event>) -> Told {
     match &event.what {
         What::ActionAllowed { .. } => {
             let words = Words::Allowed { event: Arc::clone(event), written: OnceLock::new() };
-            Told { number: 0, to, name: "action_allowed", words, about }
+            let then = Then::Nothing;
+            Told { number: 0, to, name: "action_allowed", words, about, then }
         }
         What::ActionReported { action, state } => {
             let written = message::completed(action, session, state);
@@ -399,8 +424,29 @@ fn other(event: &Arc<Event>) -> Told {
         }
         what => {
             let (name, body) = named(what, session);
-            plain(to, about, name, &body)
+            Told { then: then(what), ..plain(to, about, name, &body) }
         }
+    }
+}
+
+fn then(what: &What) -> Then {
+    match what {
+        What::SignedOut { device } => Then::SignOut(device.clone()),
+        What::RightsChanged => Then::Check,
+        What::ApprovalRequired { .. }
+        | What::ApprovalEscalated { .. }
+        | What::ApprovalVoted { .. }
+        | What::ApprovalSettled { .. }
+        | What::ActionAllowed { .. }
+        | What::ActionReported { .. }
+        | What::SessionStarted
+        | What::SessionPaused
+        | What::SessionResumed
+        | What::SessionMode
+        | What::SessionEnded { .. }
+        | What::DeviceWaiting { .. }
+        | What::Halted
+        | What::Resumed => Then::Nothing,
     }
 }
 
@@ -469,6 +515,23 @@ mod tests {
         assert_eq!(mine.events.try_recv().unwrap().name, "halted");
         assert_eq!(theirs.events.try_recv().unwrap().name, "halted");
         assert_eq!(hub.since(&other, 0).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_sign_out_concerns_the_device_that_it_names() {
+        let event = |device: Option<&DeviceId>| {
+            let what = What::SignedOut { device: device.cloned() };
+            let (user, workspace, session) = (None, None, None);
+            other(&Arc::new(Event { user, workspace, session, what }))
+        };
+        let named = DeviceId::parse("dev_11111111111111111111111111").unwrap();
+        let another = DeviceId::parse("dev_00000000000000000000000000").unwrap();
+        let one = event(Some(&named));
+        assert!(one.signs_out(Some(&named)));
+        assert!(!one.signs_out(Some(&another)) && !one.signs_out(None));
+        let all = event(None);
+        assert!(all.signs_out(Some(&another)) && all.signs_out(None));
+        assert!(one.changes_rights() && all.changes_rights() && !one.is_gap());
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl Gate {
     pub async fn receipt(&self, person: &Person, id: &ApprovalId) -> Result<Receipt, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         may_see(person, &held.value)?;
-        let receipt = Receipt::of(&held.value, &self.keyring).map_err(tampered)?;
+        let receipt = Receipt::of(&held.value, &self.keyring)?;
         receipt.ok_or(PeopleError::NotFound)
     }
 
@@ -288,10 +288,10 @@ impl Gate {
     }
 
     pub(super) fn card_of(&self, approval: &Approval) -> Result<Card, PeopleError> {
-        let details = approval.open(&self.keyring).map_err(tampered)?;
+        let details = approval.open(&self.keyring)?;
         let request = approval.request.clone();
         let token = match approval.state {
-            State::Pending { .. } => Some(approval.token(&self.keyring).map_err(tampered)?),
+            State::Pending { .. } => Some(approval.token(&self.keyring)?),
             _ => None,
         };
         Ok(Card {
@@ -346,10 +346,6 @@ fn agreed(state: &State) -> usize {
             Some(_) | None => 0,
         },
     }
-}
-
-fn tampered(error: crate::approval::TamperedError) -> PeopleError {
-    PeopleError::Gate(crate::store::StoreError(error.to_string()).into())
 }
 
 /// Reports whether a document is theirs, or belongs to a workspace of theirs.

@@ -8,7 +8,6 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use countersign_gate::Person;
-use countersign_gate::id::DeviceId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,7 +20,6 @@ use crate::auth::{Remote, Signed, same_origin};
 use crate::body::Query;
 use crate::error::{Problem, too_many};
 use crate::live::incoming::{Incoming, SkillResponse};
-use crate::live::sse::signs_out;
 use crate::live::{Listening, Present, RESYNC, Told, waiting};
 use crate::route::{Route, Who, get};
 
@@ -191,7 +189,7 @@ impl Device {
             return Ok(());
         }
         self.seen = told.number;
-        if signs_out(told, self.person.device().map(DeviceId::as_str)) {
+        if told.signs_out(self.person.device()) {
             return Err(End::SignedOut);
         }
         if told.changes_rights() {
