@@ -1,5 +1,5 @@
-//! Dependencies between our crates point one way: `core <- net <- gate <- server <- cli` and
-//! `net <- worker <- cli`. Tools may use anything; nothing uses a tool.
+//! Dependencies between our crates point one way: `core <- net <- gate <- server <- cli`,
+//! `core <- wire <- gate` and `net <- worker <- cli`. Tools may use anything; nothing uses a tool.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,16 @@ use crate::process::cargo;
 /// The crates that each crate may use.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("countersign-core", &[]),
+    ("countersign-wire", &["countersign-core"]),
     ("countersign-net", &["countersign-core"]),
-    ("countersign-gate", &["countersign-core", "countersign-net"]),
-    ("countersign-server", &["countersign-core", "countersign-gate"]),
+    ("countersign-gate", &["countersign-core", "countersign-wire", "countersign-net"]),
+    ("countersign-server", &["countersign-core", "countersign-wire", "countersign-gate"]),
     ("countersign-worker", &["countersign-core", "countersign-net"]),
     (
         "countersign",
         &[
             "countersign-core",
+            "countersign-wire",
             "countersign-net",
             "countersign-gate",
             "countersign-server",

@@ -41,4 +41,6 @@ pub use effect::{Certainty, Effect, EffectKind, Effects, effects};
 pub use guarded::moved_settings;
 pub use judge::{JudgementWithEffects, judge, judge_with_effects};
 pub use policy::Policy;
-pub use verdict::{Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Unasked, Verdict};
+pub use verdict::{
+    Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Unasked, Verdict,
+};

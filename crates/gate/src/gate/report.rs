@@ -233,15 +233,11 @@ impl Gate {
     }
 
     fn tell_report(&self, caller: &Caller, action: &ActionId, outcome: Outcome) {
-        let state = match outcome {
-            Outcome::Done => "done",
-            Outcome::Failed => "failed",
-        };
         self.bus.tell(Event {
             user: Some(caller.user.clone()),
             workspace: Some(caller.workspace.clone()),
             session: None,
-            what: What::ActionReported { action: action.clone(), state },
+            what: What::ActionReported { action: action.clone(), state: outcome },
         });
     }
 }

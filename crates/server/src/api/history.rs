@@ -11,6 +11,7 @@ use countersign_gate::audit::{Event, Record, export};
 use countersign_gate::gate::ReadError;
 use countersign_gate::store::{Order, RecordQuery};
 use countersign_gate::{Caller, Person};
+use countersign_wire::path;
 use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,17 +50,17 @@ struct Erased {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/history", "list_history")
+        get(path::HISTORY, "list_history")
             .says("What your agents did and what was decided, newest first.")
             .query::<Which>()
             .gives::<Listed<Value>>(200)
             .to(list),
-        get("/api/history/export", "export_history")
+        get(path::HISTORY_EXPORT, "export_history")
             .says("All of it, oldest first, one record as JSON per line.")
             .query::<Which>()
             .gives_media(200, "application/jsonl")
             .to(export_all),
-        row(axum::http::Method::DELETE, "/api/history", "erase_history")
+        row(axum::http::Method::DELETE, path::HISTORY, "erase_history")
             .says("Erases what is on record about you. The chain stays whole.")
             .gives::<Erased>(200)
             .to(erase),

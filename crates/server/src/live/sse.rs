@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use countersign_gate::Caller;
 use countersign_gate::secret::Secret;
+use countersign_wire::path;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -24,7 +25,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/events", "events")
+        get(path::EVENTS, "events")
             .by(Who::PersonOrKey)
             .says("What happens, as server-sent events; goes on after `Last-Event-ID`.")
             .gives_media(200, "text/event-stream")
