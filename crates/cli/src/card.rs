@@ -5,56 +5,12 @@
 
 use std::io::{self, Write};
 
-use countersign_core::RiskLevel;
 use countersign_gate::clock::Timestamp;
-use serde::Deserialize;
+use countersign_wire::{ApprovalCard, Script};
 use serde_json::Value;
 
 use crate::moment;
 use crate::show::{Paint, one_line, visible};
-
-/// A question as the server sends it, without its token, which is not needed here.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Card {
-    pub(crate) approval_id: String,
-    pub(crate) session_id: Option<String>,
-    pub(crate) key_id: Option<String>,
-    pub(crate) user_id: String,
-    pub(crate) action: String,
-    pub(crate) description: String,
-    #[serde(default)]
-    pub(crate) details: Vec<String>,
-    #[serde(default)]
-    pub(crate) proposed: Value,
-    pub(crate) cwd: Option<String>,
-    pub(crate) reasoning: Option<String>,
-    #[serde(default)]
-    pub(crate) scripts: Vec<Script>,
-    pub(crate) risk_level: RiskLevel,
-    pub(crate) reason: String,
-    pub(crate) instead: Option<String>,
-    #[serde(default)]
-    pub(crate) rules: Vec<String>,
-    #[serde(default)]
-    pub(crate) may_remember: bool,
-    pub(crate) created_at: String,
-    pub(crate) expires_at: String,
-    pub(crate) state: String,
-    pub(crate) feedback: Option<String>,
-    #[serde(default)]
-    pub(crate) need: u8,
-    #[serde(default)]
-    pub(crate) have: usize,
-    #[serde(default)]
-    pub(crate) others_must_agree: bool,
-}
-
-/// A file that would be run.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Script {
-    path: String,
-    sha256: String,
-}
 
 /// One part of a card: a title, and lines that are safe to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,18 +19,31 @@ pub(crate) struct Part {
     pub(crate) lines: Vec<String>,
 }
 
-impl Card {
+/// What is shown of a card.
+pub(crate) trait Shown {
     /// The time at which silence becomes a refusal.
-    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
-        moment::parse(&self.expires_at)
-    }
+    fn expiry(&self) -> Option<Timestamp>;
 
     /// Returns all parts in reading order. The reason comes first, so that no script, however long,
     /// pushes it off the screen.
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<Part>;
+
+    /// Writes the whole card.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn write(&self, out: &mut impl Write, paint: Paint, now: Timestamp) -> io::Result<()>;
+}
+
+impl Shown for ApprovalCard {
+    fn expiry(&self) -> Option<Timestamp> {
+        moment::parse(&self.expires_at)
+    }
+
+    fn parts(&self) -> Vec<Part> {
         let safe = |text: &str| vec![one_line(text).into_owned()];
         let some = |text: &Option<String>| text.as_deref().map(safe).unwrap_or_default();
-        let exactly = self.exactly();
+        let exactly = exactly(self);
         let details = self.details.iter().map(|line| one_line(line).into_owned());
         let details = details.filter(|line| !exactly.contains(line)).collect();
         let rules: Vec<_> = self.rules.iter().map(|rule| one_line(rule)).collect();
@@ -85,55 +54,17 @@ impl Card {
             ("details", details),
             ("instead", some(&self.instead)),
             ("agent says", self.reasoning.as_deref().map(lines).unwrap_or_default()),
-            ("scripts", self.scripts.iter().map(Script::line).collect()),
+            ("scripts", self.scripts.iter().map(script_line).collect()),
             ("rules", vec![rules.join(", ")]),
-            ("asked by", vec![self.asker()]),
-            ("agreed", self.agreed()),
+            ("asked by", vec![asker(self)]),
+            ("agreed", agreed(self)),
         ];
         let parts = parts.into_iter().filter(|(_, lines)| !lines.is_empty());
         parts.map(|(title, lines)| Part { title, lines }).collect()
     }
 
-    /// The exact command, source or script, line by line.
-    fn exactly(&self) -> Vec<String> {
-        let text = ["command", "source", "script"]
-            .iter()
-            .find_map(|field| self.proposed.get(field).and_then(Value::as_str));
-        match text {
-            Some(text) => lines(text),
-            None if self.proposed.is_null() => lines(&self.description),
-            None => lines(&serde_json::to_string_pretty(&self.proposed).unwrap_or_default()),
-        }
-    }
-
-    fn asker(&self) -> String {
-        let key = self.key_id.as_deref().unwrap_or("an assistant without a key");
-        let session = self.session_id.as_deref().map(|id| format!(", session {}", one_line(id)));
-        let (key, user) = (one_line(key), one_line(&self.user_id));
-        format!("{key} for {user}{}", session.unwrap_or_default())
-    }
-
-    fn agreed(&self) -> Vec<String> {
-        let others =
-            if self.others_must_agree { " (others than the one it works for)" } else { "" };
-        if self.need > 1 || self.others_must_agree {
-            vec![format!("{} of {}{others}", self.have, self.need.max(1))]
-        } else {
-            Vec::new()
-        }
-    }
-
-    /// Writes the whole card.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(crate) fn write(
-        &self,
-        out: &mut impl Write,
-        paint: Paint,
-        now: Timestamp,
-    ) -> io::Result<()> {
-        let (id, state) = (one_line(&self.approval_id), one_line(&self.state));
+    fn write(&self, out: &mut impl Write, paint: Paint, now: Timestamp) -> io::Result<()> {
+        let (id, state) = (one_line(&self.approval_id), self.state);
         writeln!(out, "{id}: {state}, {}", paint.risk(self.risk_level))?;
         writeln!(out, "  {}: {}", one_line(&self.action), one_line(&self.description))?;
         for Part { title, lines } in self.parts() {
@@ -146,7 +77,7 @@ impl Card {
         if let Some(feedback) = &self.feedback {
             writeln!(out, "  {:<13} {}", "feedback", one_line(feedback))?;
         }
-        let when = if self.state == "pending" {
+        let when = if self.state.is_pending() {
             format!("refused in {} if nobody answers", moment::left(&self.expires_at, now))
         } else {
             format!("asked {}", moment::ago(&self.created_at, now))
@@ -155,11 +86,37 @@ impl Card {
     }
 }
 
-impl Script {
-    fn line(&self) -> String {
-        let hash: String = self.sha256.chars().take(12).collect();
-        format!("{} (sha256 {}…)", one_line(&self.path), one_line(&hash))
+/// The exact command, source or script, line by line.
+fn exactly(card: &ApprovalCard) -> Vec<String> {
+    let text = ["command", "source", "script"]
+        .iter()
+        .find_map(|field| card.proposed.get(field).and_then(Value::as_str));
+    match text {
+        Some(text) => lines(text),
+        None if card.proposed.is_null() => lines(&card.description),
+        None => lines(&serde_json::to_string_pretty(&card.proposed).unwrap_or_default()),
     }
+}
+
+fn asker(card: &ApprovalCard) -> String {
+    let key = card.key_id.as_deref().unwrap_or("an assistant without a key");
+    let session = card.session_id.as_deref().map(|id| format!(", session {}", one_line(id)));
+    let (key, user) = (one_line(key), one_line(&card.user_id));
+    format!("{key} for {user}{}", session.unwrap_or_default())
+}
+
+fn agreed(card: &ApprovalCard) -> Vec<String> {
+    let others = if card.others_must_agree { " (others than the one it works for)" } else { "" };
+    if card.need > 1 || card.others_must_agree {
+        vec![format!("{} of {}{others}", card.have, card.need.max(1))]
+    } else {
+        Vec::new()
+    }
+}
+
+fn script_line(script: &Script) -> String {
+    let hash: String = script.sha256.chars().take(12).collect();
+    format!("{} (sha256 {}…)", one_line(&script.path), one_line(&hash))
 }
 
 fn lines(text: &str) -> Vec<String> {
@@ -168,11 +125,14 @@ fn lines(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 pub(crate) mod testing {
+    use countersign_core::{Effects, RiskLevel};
+    use countersign_wire::ApprovalState;
+
     use super::*;
 
     /// A question as a server would send it.
-    pub(crate) fn card(id: &str, command: &str, expires_at: Timestamp) -> Card {
-        Card {
+    pub(crate) fn card(id: &str, command: &str, expires_at: Timestamp) -> ApprovalCard {
+        ApprovalCard {
             approval_id: id.to_owned(),
             session_id: Some("ses_1".to_owned()),
             key_id: Some("key_1".to_owned()),
@@ -191,11 +151,18 @@ pub(crate) mod testing {
             may_remember: true,
             created_at: Timestamp(0).to_string(),
             expires_at: expires_at.to_string(),
-            state: "pending".to_owned(),
+            state: ApprovalState::Pending,
             feedback: None,
             need: 1,
             have: 0,
             others_must_agree: false,
+            workspace_id: "wsp_1".to_owned(),
+            findings: Vec::new(),
+            effects: Effects::default(),
+            escalated: false,
+            replaces: None,
+            replaced_by: None,
+            token: None,
         }
     }
 }

@@ -79,6 +79,7 @@ mod tests {
             span: None,
             instead: None,
             hard: false,
+            fact: None,
         });
         Judgement {
             verdict: verdicts.iter().copied().max().unwrap_or_default(),

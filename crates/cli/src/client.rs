@@ -17,7 +17,9 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::data::Data;
@@ -178,6 +180,20 @@ impl Client {
         self.ask(Method::POST, path, None, None).await
     }
 
+    /// Sends a GET request whose answer has a type.
+    pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        typed(self.get(path).await?)
+    }
+
+    /// Sends a POST request with a body, whose answer has a type.
+    pub(crate) async fn send_to<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        typed(self.post(path, &json!(body)).await?)
+    }
+
     /// Sends a PATCH request.
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.ask(Method::PATCH, path, Some(body), None).await
@@ -277,6 +293,18 @@ impl Client {
         }
         Ok(request)
     }
+}
+
+/// Reads an answer as what the server says it is.
+///
+/// # Errors
+/// It is something else.
+pub(crate) fn typed<T: DeserializeOwned>(answer: Value) -> Result<T, ClientError> {
+    serde_json::from_value(answer).map_err(|_| {
+        ClientError::Broken(
+            "the server answers in a way that this version does not know".to_owned(),
+        )
+    })
 }
 
 /// Reads the body of a response as JSON; an empty body is `null`.

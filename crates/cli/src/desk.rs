@@ -14,9 +14,12 @@ use std::time::Duration;
 
 use countersign_core::{Action, Context, Judgement, Verdict};
 use countersign_gate::clock::{System, random};
+use countersign_wire::{
+    ApprovalCard, ApprovalState, ConfirmationAnswer, Confirmed, Outcome as Done, Proposed, path,
+};
 use serde_json::{Map, Value, json};
 
-use crate::client::{Address, Client, ClientError};
+use crate::client::{Address, Client, ClientError, typed};
 use crate::listing::{field, part};
 use crate::serving;
 
@@ -107,7 +110,7 @@ impl Desk {
         &self,
         question: &Map<String, Value>,
         waiter: &impl Waiter,
-    ) -> Result<Value, Outcome> {
+    ) -> Result<Confirmed, Outcome> {
         let confirmed = async {
             let mut question = question.clone();
             if let Some(label) = &self.session {
@@ -122,15 +125,16 @@ impl Desk {
                     Some(_) => Stage::Waiting,
                     None => Stage::First,
                 };
-                let path = "/api/confirmations";
+                let path = path::CONFIRMATIONS;
                 let call = Call { path, body: Some(&body), wait: Some(WAIT), once: None };
                 let answer = reach(&self.client, call, stage, waiter).await?.body;
-                if answer.get("approved").is_some() {
-                    return Ok(answer);
-                }
-                let id = field(&answer, "approval_id");
-                if question.insert("approval_id".to_owned(), Value::from(id)).is_none() {
-                    waiter.asked(self, id);
+                let id = match typed(answer)? {
+                    ConfirmationAnswer::Answered(confirmed) => return Ok(confirmed),
+                    ConfirmationAnswer::Waiting(waiting) => waiting.approval_id,
+                };
+                let known = question.insert("approval_id".to_owned(), Value::from(id.as_str()));
+                if known.is_none() {
+                    waiter.asked(self, &id);
                 }
                 pace.pause(waiter.left()).await;
             }
@@ -151,12 +155,12 @@ impl Desk {
 
     /// Fetches the organisation's policy from the server.
     pub(crate) async fn policy(&self) -> Result<Value, ClientError> {
-        self.client.get("/api/policy").await
+        self.client.get(path::POLICY).await
     }
 
     /// Withdraws a question whose answer is no longer needed.
     pub(crate) async fn withdraw(&self, approval: &str) -> Result<(), ClientError> {
-        let path = format!("/api/approvals/{}/withdraw", part(approval));
+        let path = path::of(path::APPROVAL_WITHDRAW, &[approval]);
         self.client.post(&path, &Value::Null).await.map(drop)
     }
 
@@ -166,8 +170,8 @@ impl Desk {
         permitted: &Permitted,
         went: bool,
     ) -> Result<(), ClientError> {
-        let path = format!("/api/actions/{}/report", part(&permitted.action));
-        let outcome = if went { "done" } else { "failed" };
+        let path = path::of(path::ACTION_REPORT, &[&permitted.action]);
+        let outcome = if went { Done::Done } else { Done::Failed };
         let body = json!({"outcome": outcome, "session_id": permitted.session});
         self.client.post(&path, &body).await.map(drop)
     }
@@ -176,12 +180,15 @@ impl Desk {
         self.deliver().await;
         loop {
             let (session, proposal) = self.proposal(case, waiter).await?;
-            let answer = self.post("/api/actions", &proposal, waiter).await?;
+            let answer = self.post(path::ACTIONS, &proposal, waiter).await?;
             self.learn().await;
-            if field(&answer, "status") == "permitted" {
-                return Ok(unasked(case, &answer, Permitted::of(&answer, session.as_deref())));
-            }
-            let id = field(&answer, "approval_id").to_owned();
+            let id = match typed(answer)? {
+                Proposed::Permitted { action_id, by, judgement, .. } => {
+                    let permitted = Permitted::of(action_id, by, session.as_deref());
+                    return Ok(unasked(case, judgement.as_deref(), permitted));
+                }
+                Proposed::Waiting { approval_id, .. } => approval_id,
+            };
             waiter.asked(self, &id);
             match self.waited(&id, &proposal, session.as_deref(), waiter).await? {
                 Waited::Over(outcome) => return Ok(outcome),
@@ -248,7 +255,7 @@ impl Desk {
     ) -> Result<Outcome, ClientError> {
         match self.waited(id, proposal, session, waiter).await? {
             Waited::Over(outcome) => Ok(outcome),
-            Waited::Lost => Ok(Outcome::Refused(said_no("cancelled", ""))),
+            Waited::Lost => Ok(Outcome::Refused(said_no(ApprovalState::Cancelled, None))),
         }
     }
 
@@ -260,19 +267,20 @@ impl Desk {
         session: Option<&str>,
         waiter: &impl Waiter,
     ) -> Result<Waited, ClientError> {
-        let mut path = format!("/api/approvals/{}", part(id));
+        let mut id = id.to_owned();
         let mut pace = Pace::new();
         let mut was_away = false;
         while !waiter.left().is_zero() {
             pace.asks();
+            let path = path::of(path::APPROVAL, &[&id]);
             let call = Call { path: &path, body: None, wait: Some(WAIT), once: None };
             let answer = reach(&self.client, call, Stage::Waiting, waiter).await?;
             was_away |= answer.was_away;
-            let found = answer.body;
-            match (field(&found, "state"), field(&found, "replaced_by")) {
-                ("pending", _) => pace.pause(waiter.left()).await,
-                ("approved", _) => {
-                    let edited = match edited(&found, proposal) {
+            let card: ApprovalCard = typed(answer.body)?;
+            match (card.state, &card.replaced_by) {
+                (ApprovalState::Pending, _) => pace.pause(waiter.left()).await,
+                (ApprovalState::Approved, _) => {
+                    let edited = match edited(&card, proposal) {
                         Ok(Some(edited)) if !waiter.takes(&edited) => {
                             return Ok(refused(waiting::changed(&edited)));
                         }
@@ -283,34 +291,34 @@ impl Desk {
                     if let (Some(edited), Some(fields)) = (&edited, proposal.as_object_mut()) {
                         fields.insert("action".to_owned(), json!(edited));
                     }
-                    let spent = self.spend(&path, &proposal, waiter).await?;
-                    return Ok(Waited::Over(agreed(&spent, edited, session)));
+                    let spent = self.spend(&id, &proposal, waiter).await?;
+                    return Ok(Waited::Over(agreed(spent, edited, session)));
                 }
-                ("cancelled", "") if was_away => return Ok(Waited::Lost),
+                (ApprovalState::Cancelled, None) if was_away => return Ok(Waited::Lost),
                 // A person has changed the action: wait for the question that replaces this one.
-                ("cancelled", next) if !next.is_empty() => {
-                    path = format!("/api/approvals/{}", part(next));
-                    waiter.asked(self, next);
+                (ApprovalState::Cancelled, Some(next)) => {
+                    id.clone_from(next);
+                    waiter.asked(self, &id);
                 }
-                (state, _) => return Ok(refused(said_no(state, field(&found, "feedback")))),
+                (state, _) => return Ok(refused(said_no(state, card.feedback.as_deref()))),
             }
         }
-        Ok(refused(said_no("expired", "")))
+        Ok(refused(said_no(ApprovalState::Expired, None)))
     }
 
     /// Spends an approval. A retry uses the same idempotency key and counts as the same use, so
     /// that an answer lost on the way is not a refusal.
     async fn spend(
         &self,
-        path: &str,
+        id: &str,
         proposal: &Value,
         waiter: &impl Waiter,
-    ) -> Result<Value, ClientError> {
+    ) -> Result<Proposed, ClientError> {
         let name: Option<[u8; 16]> = random(&System).ok();
         let name = name.map(|bytes| format!("{:032x}", u128::from_be_bytes(bytes)));
-        let (path, once) = (format!("{path}/spend"), name.as_deref());
+        let (path, once) = (path::of(path::APPROVAL_SPEND, &[id]), name.as_deref());
         let call = Call { path: &path, body: Some(proposal), wait: None, once };
-        Ok(reach(&self.client, call, Stage::Waiting, waiter).await?.body)
+        typed(reach(&self.client, call, Stage::Waiting, waiter).await?.body)
     }
 
     /// The session of this run of the agent. The server keeps it, so that no local file says to
@@ -320,7 +328,7 @@ impl Desk {
         let process = serde_json::to_value(process).unwrap_or_default();
         let plan = json!({"task": label, "process": process});
         let body = json!({"consent": true, "reuse": true, "plan": plan});
-        let made = self.post("/api/sessions", &body, waiter).await?;
+        let made = self.post(path::SESSIONS, &body, waiter).await?;
         Ok(field(&made, "session_id").to_owned())
     }
 }

@@ -1,10 +1,12 @@
 //! Lists that a server returns page by page, and their output.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::Args;
+use countersign_wire::List;
+pub(crate) use countersign_wire::path::{part, with_query};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::Client;
@@ -35,8 +37,8 @@ impl Whose {
 
 /// The first items of a list.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) items: Vec<Value>,
+pub(crate) struct Found<T> {
+    pub(crate) items: Vec<T>,
     rest: Rest,
 }
 
@@ -50,7 +52,7 @@ enum Rest {
     Unknown,
 }
 
-impl Found {
+impl<T> Found<T> {
     /// Reports on standard error that there is more, and how to list it. Standard output is for the
     /// list.
     ///
@@ -75,12 +77,12 @@ impl Found {
 ///
 /// # Errors
 /// The server refuses or does not answer.
-pub(crate) async fn pages(
+pub(crate) async fn pages<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     query: &[(&'static str, String)],
     most: usize,
-) -> Result<Found> {
+) -> Result<Found<T>> {
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
@@ -91,11 +93,9 @@ pub(crate) async fn pages(
         let mut query = query.to_vec();
         query.push(("limit", missing.min(PAGE).to_string()));
         query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-        let mut page = client.get(&with_query(path, &query)).await?;
-        if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
-            items.extend(more);
-        }
-        cursor = page.get("next").and_then(Value::as_str).map(str::to_owned);
+        let page: List<T> = client.read(&with_query(path, &query)).await?;
+        items.extend(page.items);
+        cursor = page.next;
         if cursor.is_none() {
             let beyond = items.len().saturating_sub(most);
             items.truncate(most);
@@ -103,30 +103,6 @@ pub(crate) async fn pages(
             return Ok(Found { items, rest });
         }
     }
-}
-
-pub(crate) fn with_query(path: &str, query: &[(&'static str, String)]) -> String {
-    let mut text = path.to_owned();
-    let mut before = '?';
-    for (name, value) in query {
-        let _ = write!(text, "{before}{name}={}", part(value));
-        before = '&';
-    }
-    text
-}
-
-/// Percent-encodes a text as one segment of a URL.
-pub(crate) fn part(text: &str) -> String {
-    let mut part = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            part.push(char::from(byte));
-        } else {
-            let _ = write!(part, "%{byte:02X}");
-        }
-    }
-    // A segment of dots would be a relative path.
-    if part.chars().all(|char| char == '.') { part.replace('.', "%2E") } else { part }
 }
 
 /// The items of a list that is returned as a whole.
@@ -148,18 +124,4 @@ pub(crate) fn print_json(value: &Value) -> Result<Exit> {
     serde_json::to_writer_pretty(&mut out, value)?;
     writeln!(out)?;
     Ok(Exit::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_is_typed_stays_one_part_of_an_address() {
-        assert_eq!(part("apr_1-x"), "apr_1-x");
-        assert_eq!(part("../x?a=b&c#d"), "..%2Fx%3Fa%3Db%26c%23d");
-        assert_eq!(part(".."), "%2E%2E");
-        let query = [("state", "pending".to_owned()), ("cursor", "a b".to_owned())];
-        assert_eq!(with_query("/x", &query), "/x?state=pending&cursor=a%20b");
-    }
 }

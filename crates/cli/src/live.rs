@@ -15,9 +15,9 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use countersign_wire::{Answer, Scope};
 use rustix::process::Signal;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::command::doctor;
 use crate::exit::Exit;
@@ -246,10 +246,10 @@ impl Trial<'_> {
             Check::Yes => {
                 tokio::time::sleep(WAITS).await;
                 seen.ran_early = self.has_run(check);
-                self.person.answer(question, &json!({"approved": true})).await?;
+                self.person.answer(question, &Answer::yes(Scope::Once)).await?;
             }
             Check::No => {
-                let no = json!({"approved": false, "feedback": FEEDBACK});
+                let no = Answer::no(Some(FEEDBACK.to_owned()));
                 self.person.answer(question, &no).await?;
             }
             Check::Term => return self.strike(question, Signal::TERM, seen).await,

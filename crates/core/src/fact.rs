@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::verdict::Span;
+use crate::span::Span;
 
 /// Declares an enum whose variants have a kebab-case name in rule files.
 macro_rules! named {

@@ -33,6 +33,7 @@ pub mod row;
 pub mod rule;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod span;
 pub mod verdict;
 pub mod visible;
 mod words;
@@ -43,4 +44,6 @@ pub use effect::{Certainty, Effect, EffectKind, Effects};
 pub use guarded::moved_settings;
 pub use judge::{JudgementWithEffects, effects, judge, judge_with_effects};
 pub use policy::Policy;
-pub use verdict::{Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Verdict};
+pub use verdict::{
+    Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Unasked, Verdict,
+};

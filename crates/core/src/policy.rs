@@ -335,6 +335,7 @@ fn hard_step(finding: &Finding) -> Step {
         layer: "hard-block".to_owned(),
         said: Verdict::Block,
         because: format!("{}: no configuration, mode or answer lifts it", finding.rule),
+        unasked: None,
     }
 }
 
@@ -356,7 +357,7 @@ fn profile_step(
     let mut layer = String::with_capacity(24);
     layer.push_str("profile:");
     layer.push_str(profile.name);
-    Step { layer, said, because }
+    Step { layer, said, because, unasked: None }
 }
 
 /// Sorts findings by strictness: hard ones, then by the final ruling, then by the rule's own

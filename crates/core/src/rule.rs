@@ -178,14 +178,14 @@ impl Rule {
     /// Does the same, where the program has already been looked up.
     fn on_command_of_its_program(&self, command: &Invocation, findings: &mut Vec<Finding>) {
         if self.matches_words(command) {
-            self.add(findings, &command.shown(), command.span);
+            self.add(findings, &command.shown(), command.span, None);
         }
     }
 
     /// Adds a finding if this fact matches.
     pub fn on_fact(&self, fact: &Fact, findings: &mut Vec<Finding>) {
         if self.matches_fact(fact) {
-            self.add(findings, &fact.subject, fact.span);
+            self.add(findings, &fact.subject, fact.span, Some(fact.kind));
         }
     }
 
@@ -221,7 +221,13 @@ impl Rule {
         }
     }
 
-    fn add(&self, findings: &mut Vec<Finding>, subject: &str, span: Option<[u32; 2]>) {
+    fn add(
+        &self,
+        findings: &mut Vec<Finding>,
+        subject: &str,
+        span: Option<[u32; 2]>,
+        fact: Option<FactKind>,
+    ) {
         if findings.iter().any(|known| known.rule == self.id && known.span == span) {
             return;
         }
@@ -246,6 +252,7 @@ impl Rule {
             span,
             instead: self.instead.as_deref().map(str::to_owned),
             hard: self.hard,
+            fact,
         });
     }
 }

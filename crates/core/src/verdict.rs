@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fact::FactKind;
+pub use crate::span::Span;
+
 /// The decision about an action. The order is the merge rule: the strictest wins.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -178,9 +181,6 @@ impl Category {
     }
 }
 
-/// The range of a finding in the action's text, in bytes: start and end.
-pub type Span = [u32; 2];
-
 /// A rule that matched, with its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -204,6 +204,10 @@ pub struct Finding {
     /// Nobody can lift it. Not on the wire: only the rule table says so, never a message.
     #[serde(skip)]
     pub hard: bool,
+    /// The kind of the fact that the rule matched, for decisions that depend on it. Not on the
+    /// wire.
+    #[serde(skip)]
+    pub fact: Option<FactKind>,
 }
 
 /// The verdict after one layer.
@@ -216,6 +220,22 @@ pub struct Step {
     pub said: Verdict,
     /// One line for a person.
     pub because: String,
+    /// The reason that nobody is asked, if this layer lowered a question to that. Not on the wire.
+    #[serde(skip)]
+    pub unasked: Option<Unasked>,
+}
+
+/// The reason that nobody is asked about something that rules ask about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unasked {
+    /// The session has `auto_confirm`.
+    AutoConfirm,
+    /// The user is in autonomous mode.
+    Autonomous,
+    /// The caller is a program.
+    Program,
+    /// The answer to an earlier question applies.
+    Remembered,
 }
 
 /// Verdict, risk and findings for one action.

@@ -92,7 +92,7 @@ impl Passing {
             }
             What::ApprovalSettled { approval, state, by } => {
                 self.told.remove(approval);
-                self.tell_settled(approval, state, by.as_ref());
+                self.tell_settled(approval, state.as_str(), by.as_ref());
             }
             What::ApprovalVoted { .. }
             | What::ActionAllowed { .. }

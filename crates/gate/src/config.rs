@@ -36,9 +36,9 @@ pub struct Config {
     pub spend_within: u32,
     /// Seconds in which a started action must be reported, where its session does not say.
     pub report_within: u32,
-    /// Days a yes is remembered that is meant for always.
+    /// Days a yes is remembered that is meant for always or everywhere.
     pub remember_days: u32,
-    /// Days a record keeps its content.
+    /// Days a record keeps its content, where its person has not chosen fewer.
     pub retention_days: u32,
     /// The people who may erase what is on record about a person, or keep it for a shorter time.
     pub erasure: Erasure,

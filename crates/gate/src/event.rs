@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use countersign_wire::{ApprovalState, Outcome};
 use tokio::sync::{broadcast, watch};
 
 use crate::id::{ActionId, ApprovalId, DeviceId, SessionId, UserId, WorkspaceId};
@@ -39,7 +40,7 @@ pub enum What {
     /// An approval is settled, with its new state.
     ApprovalSettled {
         approval: ApprovalId,
-        state: &'static str,
+        state: ApprovalState,
         by: Option<UserId>,
     },
     /// An action was allowed.
@@ -49,7 +50,7 @@ pub enum What {
     /// An action succeeded or failed.
     ActionReported {
         action: ActionId,
-        state: &'static str,
+        state: Outcome,
     },
     SessionStarted,
     SessionPaused,

@@ -1,6 +1,7 @@
 //! Proof that one action may run once.
 
 use countersign_core::{Action, Context};
+pub use countersign_wire::Basis;
 
 use crate::clock::Timestamp;
 use crate::id::{ActionId, ApprovalId, SessionId};
@@ -18,41 +19,6 @@ pub struct Permit {
     pub(crate) session: Option<SessionId>,
     pub(crate) report_by: Option<Timestamp>,
     pub(crate) by: Basis,
-}
-
-/// The basis on which an action may run: the person or setting that agreed to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Basis {
-    /// The rules ask nobody about it.
-    Rules,
-    /// A person was asked and approved.
-    Person,
-    /// A person has approved exactly this action before, and wanted that remembered.
-    Remembered,
-    /// The session confirms automatically: nobody was asked.
-    AutoConfirm,
-    /// Autonomous mode is on: nobody was asked.
-    Autonomous,
-    /// A program uses its owner's key, and its owner wants no questions: nobody was asked.
-    Program,
-    /// A person approved exactly this call when the host's hook asked.
-    HandedOver,
-}
-
-impl Basis {
-    /// The name of the basis.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rules => "rules",
-            Self::Person => "person",
-            Self::Remembered => "remembered",
-            Self::AutoConfirm => "auto_confirm",
-            Self::Autonomous => "autonomous",
-            Self::Program => "program",
-            Self::HandedOver => "handed_over",
-        }
-    }
 }
 
 /// The error for an action that is not the one that was permitted.

@@ -163,16 +163,18 @@ pub struct Device {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DeviceState {
-    /// Nothing, until another device approves it.
+    /// It may do nothing until it is approved from a signed-in device of its user, or of an
+    /// administrator if it belongs to a bot.
     Waiting,
     /// The device is approved for a role.
     Approved {
-        /// By which device; none for the first.
+        /// The device from which it was approved; none if a link signed it in, or the local socket
+        /// approved it.
         by: Option<DeviceId>,
         /// The role.
         role: DeviceRole,
     },
-    /// Nothing, for good.
+    /// It may do nothing, for good.
     Revoked {
         /// Since when.
         at: Timestamp,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use countersign_gate::Gate;
 use countersign_gate::event::{Event, What};
+use countersign_wire::ApprovalState;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -29,10 +30,10 @@ async fn run(gate: Weak<Gate>, metrics: Arc<Metrics>, mut events: Receiver<Arc<E
                     let asked = gate.announced(approval).await.map(|card| card.created_at).ok();
                     let now = gate.shown(gate.now());
                     let outcome = match *state {
-                        "expired" if approved.contains(approval) => "unused",
-                        state => state,
+                        ApprovalState::Expired if approved.contains(approval) => "unused",
+                        state => state.as_str(),
                     };
-                    if outcome == "approved" {
+                    if *state == ApprovalState::Approved {
                         approved.truncate(REMEMBERED - 1);
                         approved.push_front(approval.clone());
                     }

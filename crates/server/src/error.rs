@@ -98,12 +98,18 @@ impl Problem {
 
     /// The problem as JSON, for places without an HTTP status.
     pub(crate) fn to_json(&self) -> Value {
-        let mut problem = self.more.clone();
-        problem.insert("type".to_owned(), format!("urn:countersign:problem:{}", self.slug).into());
-        problem.insert("title".to_owned(), self.status.canonical_reason().into());
-        problem.insert("status".to_owned(), self.status.as_u16().into());
-        problem.insert("detail".to_owned(), self.detail.clone().into());
-        Value::Object(problem)
+        json!(self.to_wire())
+    }
+
+    /// The problem as it is sent.
+    pub(crate) fn to_wire(&self) -> countersign_wire::Problem {
+        countersign_wire::Problem {
+            kind: countersign_wire::Problem::type_of(self.slug),
+            title: self.status.canonical_reason().map(str::to_owned),
+            status: self.status.as_u16(),
+            detail: self.detail.clone(),
+            more: self.more.clone(),
+        }
     }
 }
 
@@ -166,6 +172,7 @@ impl From<PeopleError> for Problem {
             PeopleError::SignedIn => Self::conflict("signed-in", error),
             PeopleError::Bot => Self::conflict("bot", error),
             PeopleError::Kept => Self::forbidden("kept", error),
+            PeopleError::Tampered(_) => Self::conflict("tampered", error),
             PeopleError::TooManyWaiting => too_many("too-many-devices", error, None),
             PeopleError::Gate(error) => error.into(),
         }

@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use countersign_gate::event::{Event, What};
 use countersign_gate::gate::Card;
-use countersign_gate::id::{KeyId, SessionId, UserId, WorkspaceId};
+use countersign_gate::id::{ActionId, DeviceId, KeyId, SessionId, UserId, WorkspaceId};
 use countersign_gate::{Gate, Person};
+use countersign_wire::{ApprovalCard, Event as Live};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
 
 use crate::route::Route;
-use crate::view::ApprovalView;
 
 mod incoming;
 mod message;
@@ -28,12 +28,6 @@ mod ws;
 
 /// The number of events that a connection may fall behind before it reads the store again.
 const BEHIND: usize = 64;
-/// The event that reports that others were missed.
-const RESYNC: &str = "resync";
-/// The event that reports that a device no longer works.
-const SIGNED_OUT: &str = "signed_out";
-/// The event that reports that a key, a machine or a membership of the user has changed.
-const RIGHTS_CHANGED: &str = "rights_changed";
 /// The number of events that are kept for clients that reconnect.
 const KEPT: usize = 4_096;
 
@@ -67,6 +61,19 @@ pub(crate) struct Told {
     pub(crate) name: &'static str,
     words: Words,
     about: About,
+    then: Then,
+}
+
+/// The consequence of an event for a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Then {
+    Nothing,
+    /// Events were missed: the store is read again.
+    Resync,
+    /// Somebody's rights have changed: the listener is looked up again.
+    Check,
+    /// A device is signed out; every device of the user, if `None`.
+    SignOut(Option<DeviceId>),
 }
 
 /// The serialised forms of an event.
@@ -117,25 +124,34 @@ impl Told {
         match &self.words {
             Words::Written(written) => written,
             Words::Allowed { event, written } => written.get_or_init(|| {
-                let action = match &event.what {
-                    What::ActionAllowed { action } => Some(action),
-                    _ => None,
+                let body = match &event.what {
+                    What::ActionAllowed { action } => allowed(action, event.session.as_ref()),
+                    _ => Live::Resync {},
                 };
-                let body = json!({"action_id": action, "session_id": event.session});
-                Written::plain(self.name, &body)
+                Written::plain(&body)
             }),
         }
     }
 
     /// Reports whether events were missed before this one.
     pub(crate) fn is_gap(&self) -> bool {
-        self.name == RESYNC
+        self.then == Then::Resync
     }
 
     /// Reports whether somebody's rights have changed, so that the listener must be looked up
     /// again.
     pub(crate) fn changes_rights(&self) -> bool {
-        [SIGNED_OUT, RIGHTS_CHANGED].contains(&self.name)
+        matches!(self.then, Then::Check | Then::SignOut(_))
+    }
+
+    /// Reports whether this signs a device out. A person without a device is signed out only with
+    /// all of their devices.
+    pub(crate) fn signs_out(&self, device: Option<&DeviceId>) -> bool {
+        match &self.then {
+            Then::SignOut(None) => true,
+            Then::SignOut(Some(signed_out)) => device == Some(signed_out),
+            Then::Nothing | Then::Resync | Then::Check => false,
+        }
     }
 
     /// Reports whether it concerns users other than this one.
@@ -169,8 +185,9 @@ impl Told {
 }
 
 impl Written {
-    fn plain(name: &str, body: &Value) -> Self {
-        Self::of(body, &json!({"type": name, "payload": body}))
+    fn plain(event: &Live) -> Self {
+        let body = event.data();
+        Self::of(&body, &json!({"type": event.name(), "payload": body}))
     }
 
     /// The same JSON for people and agents, another for devices.
@@ -314,7 +331,8 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Arc<Event>>) {
             }
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "events were missed: everybody looks again");
-                hub.tell(plain(To::Everybody, About::Everybody, RESYNC, &json!({})));
+                let missed = plain(To::Everybody, About::Everybody, &Live::Resync {});
+                hub.tell(Told { then: Then::Resync, ..missed });
             }
             Err(RecvError::Closed) => return,
         }
@@ -332,19 +350,28 @@ async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Option<Told> 
         What::ApprovalVoted { approval } => {
             let card = gate.announced(approval).await.ok()?;
             let to = concerned(hub, gate, &card).await;
-            let body = json!({
-                "approval_id": card.approval,
-                "session_id": card.session,
-                "have": card.have,
-                "need": card.need,
-            });
-            Some(plain(To::These(to), About::Question(card.key), "approval_voted", &body))
+            let voted = Live::ApprovalVoted {
+                approval_id: card.approval.to_string(),
+                session_id: text(card.session.as_ref()),
+                have: card.have,
+                need: card.need,
+            };
+            Some(plain(To::These(to), About::Question(card.key), &voted))
         }
         What::ApprovalSettled { approval, state, by } => {
             let card = gate.announced(approval).await.ok()?;
             let to = concerned(hub, gate, &card).await;
-            let written = message::settled(&card, state, by.as_ref());
-            Some(told(To::These(to), About::Question(card.key), "approval_settled", written))
+            let decision = card.state.decision();
+            let settled = Live::ApprovalSettled {
+                approval_id: card.approval.to_string(),
+                session_id: text(card.session.as_ref()),
+                state: *state,
+                by: text(by.as_ref()),
+                feedback: decision.and_then(|decision| decision.feedback.clone()),
+            };
+            let socket = message::settled(&card, *state, by.as_ref());
+            let written = Written::of(&settled.data(), &socket);
+            Some(told(To::These(to), About::Question(card.key), settled.name(), written))
         }
         _ => Some(other(event)),
     }
@@ -368,65 +395,94 @@ async fn concerned(hub: &Hub, gate: &Gate, card: &Card) -> HashSet<UserId> {
 pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
     let socket = message::required(&card).to_string();
     let about = About::Question(card.key.clone());
-    let mut view = ApprovalView::from(card);
-    let person = json!(view).to_string();
+    let card = ApprovalCard::from(card);
+    let person = json!(card).to_string();
     // An agent never learns the token that answers its question.
-    view.token = None;
-    let agent = json!(view).to_string();
-    let (name, to) = ("approval_required", To::These(to));
-    told(to, about, name, Written { person, socket, agent })
+    let required = Live::ApprovalRequired(Box::new(card.without_token()));
+    let agent = required.data().to_string();
+    told(To::These(to), about, required.name(), Written { person, socket, agent })
 }
 
-fn plain(to: To, about: About, name: &'static str, body: &Value) -> Told {
-    told(to, about, name, Written::plain(name, body))
+fn plain(to: To, about: About, event: &Live) -> Told {
+    told(to, about, event.name(), Written::plain(event))
 }
 
 fn told(to: To, about: About, name: &'static str, written: Written) -> Told {
-    Told { number: 0, to, name, words: Words::Written(written), about }
+    Told { number: 0, to, name, words: Words::Written(written), about, then: Then::Nothing }
 }
 
 fn other(event: &Arc<Event>) -> Told {
     let (to, about) = (To::Owner(Arc::clone(event)), About::Event(Arc::clone(event)));
-    let session = event.session.as_ref().map(SessionId::as_str);
+    let session = event.session.as_ref();
+    let live = live(&event.what, session);
     match &event.what {
         What::ActionAllowed { .. } => {
             let words = Words::Allowed { event: Arc::clone(event), written: OnceLock::new() };
-            Told { number: 0, to, name: "action_allowed", words, about }
+            Told { number: 0, to, name: live.name(), words, about, then: Then::Nothing }
         }
         What::ActionReported { action, state } => {
-            let written = message::completed(action, session, state);
-            told(to, about, "action_reported", written)
+            let written = Written::of(&live.data(), &message::completed(action, *state));
+            told(to, about, live.name(), written)
         }
-        what => {
-            let (name, body) = named(what, session);
-            plain(to, about, name, &body)
-        }
+        what => Told { then: then(what), ..plain(to, about, &live) },
     }
 }
 
-fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
-    let of_session = || json!({"session_id": session});
+fn then(what: &What) -> Then {
     match what {
-        What::SessionStarted => ("session_started", of_session()),
-        What::SessionPaused => ("session_paused", of_session()),
-        What::SessionResumed => ("session_resumed", of_session()),
-        What::SessionMode => ("session_mode", of_session()),
-        What::SessionEnded { reason } => {
-            ("session_ended", json!({"session_id": session, "reason": reason}))
-        }
-        What::DeviceWaiting { device } => ("device_waiting", json!({"device_id": device})),
-        What::SignedOut { device } => (SIGNED_OUT, json!({"device_id": device})),
-        What::RightsChanged => (RIGHTS_CHANGED, json!({})),
-        What::Halted => ("halted", json!({})),
-        What::Resumed => ("resumed", json!({})),
-        // These are serialised separately, above.
+        What::SignedOut { device } => Then::SignOut(device.clone()),
+        What::RightsChanged => Then::Check,
         What::ApprovalRequired { .. }
         | What::ApprovalEscalated { .. }
         | What::ApprovalVoted { .. }
         | What::ApprovalSettled { .. }
         | What::ActionAllowed { .. }
-        | What::ActionReported { .. } => ("changed", of_session()),
+        | What::ActionReported { .. }
+        | What::SessionStarted
+        | What::SessionPaused
+        | What::SessionResumed
+        | What::SessionMode
+        | What::SessionEnded { .. }
+        | What::DeviceWaiting { .. }
+        | What::Halted
+        | What::Resumed => Then::Nothing,
     }
+}
+
+/// The event as it is sent to those whom it concerns.
+fn live(what: &What, session: Option<&SessionId>) -> Live {
+    let session_id = text(session);
+    match what {
+        What::SessionStarted => Live::SessionStarted { session_id },
+        What::SessionPaused => Live::SessionPaused { session_id },
+        What::SessionResumed => Live::SessionResumed { session_id },
+        What::SessionMode => Live::SessionMode { session_id },
+        What::SessionEnded { reason } => {
+            Live::SessionEnded { session_id, reason: (*reason).to_owned() }
+        }
+        What::DeviceWaiting { device } => Live::DeviceWaiting { device_id: device.to_string() },
+        What::SignedOut { device } => Live::SignedOut { device_id: text(device.as_ref()) },
+        What::RightsChanged => Live::RightsChanged {},
+        What::Halted => Live::Halted {},
+        What::Resumed => Live::Resumed {},
+        What::ActionAllowed { action } => allowed(action, session),
+        What::ActionReported { action, state } => {
+            Live::ActionReported { action_id: action.to_string(), session_id, state: *state }
+        }
+        // These are written with the card of their question, above.
+        What::ApprovalRequired { .. }
+        | What::ApprovalEscalated { .. }
+        | What::ApprovalVoted { .. }
+        | What::ApprovalSettled { .. } => Live::Resync {},
+    }
+}
+
+fn allowed(action: &ActionId, session: Option<&SessionId>) -> Live {
+    Live::ActionAllowed { action_id: action.to_string(), session_id: text(session) }
+}
+
+fn text(id: Option<&impl ToString>) -> Option<String> {
+    id.map(ToString::to_string)
 }
 
 /// Returns the questions that wait for a person, for a device that connects.
@@ -457,18 +513,39 @@ mod tests {
         To::These(HashSet::from([user.clone()]))
     }
 
+    fn began() -> Live {
+        Live::SessionStarted { session_id: None }
+    }
+
     #[test]
     fn nobody_is_told_what_is_not_theirs() {
         let clock = Fake::at(Timestamp(0));
         let (hub, one, other) = (Hub::default(), user(&clock), user(&clock));
         let mut mine = hub.listen(&one, 5).unwrap();
         let mut theirs = hub.listen(&other, 5).unwrap();
-        hub.tell(plain(only(&one), About::Question(None), "session_started", &json!({})));
-        hub.tell(plain(To::Everybody, About::Everybody, "halted", &json!({})));
+        hub.tell(plain(only(&one), About::Question(None), &began()));
+        hub.tell(plain(To::Everybody, About::Everybody, &Live::Halted {}));
         assert_eq!(mine.events.try_recv().unwrap().name, "session_started");
         assert_eq!(mine.events.try_recv().unwrap().name, "halted");
         assert_eq!(theirs.events.try_recv().unwrap().name, "halted");
         assert_eq!(hub.since(&other, 0).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_sign_out_concerns_the_device_that_it_names() {
+        let event = |device: Option<&DeviceId>| {
+            let what = What::SignedOut { device: device.cloned() };
+            let (user, workspace, session) = (None, None, None);
+            other(&Arc::new(Event { user, workspace, session, what }))
+        };
+        let named = DeviceId::parse("dev_11111111111111111111111111").unwrap();
+        let another = DeviceId::parse("dev_00000000000000000000000000").unwrap();
+        let one = event(Some(&named));
+        assert!(one.signs_out(Some(&named)));
+        assert!(!one.signs_out(Some(&another)) && !one.signs_out(None));
+        let all = event(None);
+        assert!(all.signs_out(Some(&another)) && all.signs_out(None));
+        assert!(one.changes_rights() && all.changes_rights() && !one.is_gap());
     }
 
     #[test]
@@ -478,7 +555,7 @@ mod tests {
         assert!(hub.since(&one, 0).unwrap().is_empty());
         assert!(hub.since(&one, 7).is_none(), "from another run");
         for _ in 0..KEPT + 10 {
-            hub.tell(plain(only(&one), About::Question(None), "session_started", &json!({})));
+            hub.tell(plain(only(&one), About::Question(None), &began()));
         }
         let last = hub.last();
         assert_eq!(hub.since(&one, last - 3).unwrap().len(), 3);

@@ -297,9 +297,10 @@ mod tests {
     fn what_was_answered_is_counted_in_every_bucket_it_fits() {
         let metrics = Metrics::default();
         let took = Duration::from_micros(300);
-        metrics.answered(&Method::GET, "/api/health", StatusCode::OK, took);
+        metrics.answered(&Method::GET, countersign_wire::path::HEALTH, StatusCode::OK, took);
         let text = metrics.write(&[("countersign_pending", "Waiting questions.", 3)]);
-        let labels = "method=\"GET\",route=\"/api/health\",status=\"200\"";
+        let route = countersign_wire::path::HEALTH;
+        let labels = format!("method=\"GET\",route=\"{route}\",status=\"200\"");
         let line = |rest: &str| format!("countersign_http_request_seconds_{rest}");
         assert!(text.contains(&line(&format!("bucket{{{labels},le=\"0.000250\"}} 0"))), "{text}");
         assert!(text.contains(&line(&format!("bucket{{{labels},le=\"0.000500\"}} 1"))), "{text}");

@@ -28,18 +28,9 @@ pub fn document() -> Value {
             path.insert(route.method.as_str().to_ascii_lowercase(), operation);
         }
     }
-    let problem = json!({
-        "type": "object",
-        "required": ["type", "title", "status", "detail"],
-        "properties": {
-            "type": {"type": "string", "description": "The kind of problem, for programs."},
-            "title": {"type": ["string", "null"]},
-            "status": {"type": "integer"},
-            "detail": {"type": "string", "description": "An explanation for a person, with what to do."},
-        },
-    });
-    let mut schemas = generator.take_definitions(true);
-    schemas.insert("Problem".to_owned(), problem);
+    // Every response can be a problem.
+    drop(generator.subschema_for::<countersign_wire::Problem>());
+    let schemas = generator.take_definitions(true);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -99,7 +90,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
 
 /// The tag of a route: the noun it is about.
 fn tag(path: &str) -> &str {
-    path.strip_prefix("/api/").and_then(|rest| rest.split('/').next()).unwrap_or("pages")
+    path.strip_prefix(countersign_wire::path::ROOT)
+        .and_then(|rest| rest.split('/').next())
+        .unwrap_or("pages")
 }
 
 fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {

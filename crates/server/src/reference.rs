@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use axum::response::Html;
+use countersign_wire::path;
 use serde_json::Value;
 
 use crate::openapi::{self, document};
@@ -11,12 +12,12 @@ use crate::route::{Route, Who, get};
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        get("/api/openapi.json", "openapi")
+        get(path::OPENAPI, "openapi")
             .by(Who::Anybody)
             .says("This API, as OpenAPI 3.1.")
             .gives_media(200, "application/json")
             .to(openapi::show),
-        get("/api/docs", "docs")
+        get(path::DOCS, "docs")
             .by(Who::Anybody)
             .says("The same, as a page for people.")
             .gives_media(200, "text/html")
@@ -66,11 +67,12 @@ fn render(document: &Value) -> String {
             nouns.entry(noun).or_default().push((path, method, operation));
         }
     }
-    let mut html = String::from(
+    let mut html = format!(
         "<header><h1>Countersign API</h1>\n<p>Errors are problem details \
         (RFC 9457). Lists come in pages: <code>cursor</code> takes what <code>next</code> gave. \
         Writes take an <code>Idempotency-Key</code>. \
-        <a href=\"/api/openapi.json\">OpenAPI 3.1</a></p></header>\n<nav>",
+        <a href=\"{}\">OpenAPI 3.1</a></p></header>\n<nav>",
+        path::OPENAPI,
     );
     for noun in nouns.keys() {
         let _ = write!(html, "<a href=\"#{0}\">{0}</a> ", escape(noun));

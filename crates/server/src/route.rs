@@ -12,6 +12,7 @@ use axum::extract::Request;
 use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use countersign_wire::path;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
@@ -125,7 +126,7 @@ impl Route {
     /// Reports whether it is a write that takes an idempotency key. Uploads are resumed in another
     /// way.
     pub(crate) fn may_be_sent_twice(&self) -> bool {
-        self.method == Method::POST && self.path.starts_with("/api/") && !self.takes_files()
+        self.method == Method::POST && self.path.starts_with(path::ROOT) && !self.takes_files()
     }
 
     pub(crate) fn takes_files(&self) -> bool {

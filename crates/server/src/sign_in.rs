@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use countersign_gate::secret::Secret;
 use countersign_gate::user::Device;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,13 +63,13 @@ pub(crate) fn routes() -> Vec<Route> {
         form("/sign-out", "sign_out_form")
             .says("Signs this browser out permanently.")
             .to(sign_out_browser),
-        post("/api/sign-in", "sign_in")
+        post(path::SIGN_IN, "sign_in")
             .by(Who::Anybody)
             .says("Signs a program of a person in with a link, once.")
             .takes::<SignIn>()
             .gives::<SignedIn>(201)
             .to(sign_in),
-        post("/api/sign-out", "sign_out")
+        post(path::SIGN_OUT, "sign_out")
             .says("Signs this device out permanently.")
             .gives_media(204, "")
             .to(sign_out),

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use countersign_wire::path;
 use http_body_util::BodyExt as _;
 use hyper::Method;
 use hyper::body::Incoming;
@@ -35,6 +36,13 @@ pub(crate) struct Event {
     pub(crate) name: String,
     /// Its JSON data.
     pub(crate) data: Value,
+}
+
+impl Event {
+    /// The event itself; `None` if this version does not know it.
+    pub(crate) fn known(&self) -> Option<countersign_wire::Event> {
+        countersign_wire::Event::read(&self.name, &self.data)
+    }
 }
 
 /// An event, or a change of the connection.
@@ -87,7 +95,7 @@ async fn keep_listening(client: Client, to: Sender<Heard>) {
 }
 
 async fn begin(client: &Client, last: Option<&str>) -> Result<Incoming, ClientError> {
-    let mut request = client.request(Method::GET, "/api/events", String::new())?;
+    let mut request = client.request(Method::GET, path::EVENTS, String::new())?;
     let media = HeaderValue::from_static("text/event-stream");
     request.headers_mut().insert(header::ACCEPT, media);
     if let Some(last) = last.and_then(|last| HeaderValue::from_str(last).ok()) {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use countersign_wire::Problem;
 use hyper::StatusCode;
 use serde_json::Value;
 
@@ -37,8 +38,8 @@ pub(crate) struct Refused {
     pub(crate) detail: String,
     /// Seconds after which a retry makes sense.
     pub(crate) retry_after: Option<u64>,
-    /// The whole body.
-    pub(crate) body: Value,
+    /// The whole problem.
+    pub(crate) problem: Problem,
     /// True when the request was made with a key.
     pub(crate) with_key: bool,
 }
@@ -46,9 +47,9 @@ pub(crate) struct Refused {
 impl Refused {
     /// Parses problem details.
     pub(super) fn read(status: StatusCode, body: &Value, retry_after: Option<u64>) -> Option<Self> {
-        let kind = body.get("type")?.as_str()?.rsplit(':').next()?.to_owned();
-        let detail = body.get("detail")?.as_str()?.to_owned();
-        Some(Self { status, kind, detail, retry_after, body: body.clone(), with_key: false })
+        let problem: Problem = serde_json::from_value(body.clone()).ok()?;
+        let (kind, detail) = (problem.slug().to_owned(), problem.detail.clone());
+        Some(Self { status, kind, detail, retry_after, problem, with_key: false })
     }
 }
 

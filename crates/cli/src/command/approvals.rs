@@ -4,12 +4,15 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use countersign_wire::{
+    Answer, Answered, ApprovalCard, ApprovalState, Event as Live, Scope, path, problem,
+};
+use serde_json::json;
 
-use crate::card::Card;
-use crate::client::{Address, Client, ClientError, Heard, Server, block_on, listen};
+use crate::card::Shown as _;
+use crate::client::{Address, Client, ClientError, Event, Heard, Server, block_on, listen};
 use crate::exit::Exit;
-use crate::listing::{self, Whose, field, part, print_json};
+use crate::listing::{self, Whose, part, print_json};
 use crate::moment::{self, now};
 use crate::serving::URL;
 use crate::show::{Paint, one_line};
@@ -160,26 +163,28 @@ impl List {
             query.push(("session_id", session));
         }
         let client = self.server.open()?;
-        let found = block_on(listing::pages(&client, "/api/approvals", &query, self.limit))?;
+        let found = block_on(listing::pages(&client, path::APPROVALS, &query, self.limit))?;
         found.say_if_cut()?;
-        let items: Vec<Value> = found.items.into_iter().map(without_token).collect();
+        // The token answers a question, and the reader of this output may be a program.
+        let cards = found.items.into_iter().map(ApprovalCard::without_token);
+        let cards: Vec<_> = cards.collect();
         if self.json {
-            return print_json(&Value::from(items));
+            return print_json(&json!(cards));
         }
         let now = now();
         let mut table = Table::new(&["ID", "STATE", "RISK", "LEFT", "ACTION", "WHAT"]);
-        for item in &items {
-            let left = match field(item, "state") {
-                "pending" => moment::left(field(item, "expires_at"), now),
+        for card in &cards {
+            let left = match card.state {
+                ApprovalState::Pending => moment::left(&card.expires_at, now),
                 _ => "-".to_owned(),
             };
             table.row([
-                field(item, "approval_id"),
-                field(item, "state"),
-                field(item, "risk_level"),
+                &card.approval_id,
+                card.state.as_str(),
+                card.risk_level.as_str(),
                 &left,
-                field(item, "action"),
-                field(item, "description"),
+                &card.action,
+                &card.description,
             ]);
         }
         let none =
@@ -190,61 +195,57 @@ impl List {
     }
 }
 
-/// Removes the token, with which a question can be answered: the reader of this output may be a
-/// program.
-fn without_token(mut item: Value) -> Value {
-    if let Some(fields) = item.as_object_mut() {
-        fields.remove("token");
-    }
-    item
-}
-
 impl Show {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let path = format!("/api/approvals/{}", part(&self.id));
-        let found = without_token(block_on(async { Ok(client.get(&path).await?) })?);
+        let path = path::of(path::APPROVAL, &[&self.id]);
+        let card: ApprovalCard = block_on(async { Ok(client.read(&path).await?) })?;
+        let card = card.without_token();
         if self.json {
-            return print_json(&found);
+            return print_json(&json!(card));
         }
-        let card: Card = serde_json::from_value(found)?;
         card.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), now())?;
         Ok(Exit::Done)
     }
 }
 
 /// One answer to several questions.
-struct Answer {
+struct Answers {
     ids: Vec<String>,
-    body: Value,
+    answer: Answer,
     json: bool,
 }
 
 impl Approve {
     fn run(self) -> Result<Exit> {
-        let scope = self.scope.to_possible_value();
-        let scope = scope.as_ref().map_or("once", |scope| scope.get_name());
-        let body = json!({"approved": true, "scope": scope, "feedback": self.feedback});
-        Answer { ids: self.ids, body, json: self.json }.give(&self.server.open()?)
+        let scope = match self.scope {
+            Reach::Once => Scope::Once,
+            Reach::Session => Scope::Session,
+            Reach::Always => Scope::Always,
+            Reach::Everywhere => Scope::Everywhere,
+        };
+        let answer = Answer { feedback: self.feedback, ..Answer::yes(scope) };
+        Answers { ids: self.ids, answer, json: self.json }.give(&self.server.open()?)
     }
 }
 
 impl Reject {
     fn run(self) -> Result<Exit> {
-        let body = json!({"approved": false, "feedback": self.feedback});
-        Answer { ids: self.ids, body, json: self.json }.give(&self.server.open()?)
+        let answer = Answer::no(self.feedback);
+        Answers { ids: self.ids, answer, json: self.json }.give(&self.server.open()?)
     }
 }
 
-impl Answer {
+impl Answers {
     /// Answers each question by itself: one that cannot be answered does not affect the others.
     fn give(self, client: &Client) -> Result<Exit> {
         block_on(async {
             let mut exit = Exit::Done;
             for id in &self.ids {
-                let path = format!("/api/approvals/{}/respond", part(id));
-                let line = match client.post(&path, &self.body).await {
-                    Ok(answered) if self.json => answered.to_string(),
+                let path = path::of(path::APPROVAL_RESPOND, &[id]);
+                let answered: Result<Answered, _> = client.send_to(&path, &self.answer).await;
+                let line = match answered {
+                    Ok(answered) if self.json => json!(answered).to_string(),
                     Ok(answered) => outcome(&answered),
                     Err(error) => {
                         let Some(refused) = error.refused().filter(|_| self.ids.len() > 1) else {
@@ -265,7 +266,7 @@ impl Answer {
 
 /// A refusal, with the page on which a person can answer if a signed-in device is needed.
 fn explained(client: &Client, id: &str, error: ClientError) -> anyhow::Error {
-    let needs = error.refused().is_some_and(|refused| refused.kind == "needs-device");
+    let needs = error.refused().is_some_and(|refused| refused.kind == problem::NEEDS_DEVICE);
     let page = needs.then(|| page_of(client, id)).flatten();
     match page {
         Some(page) => anyhow::Error::new(error).context(format!("answer at {page}")),
@@ -282,12 +283,11 @@ fn page_of(client: &Client, id: &str) -> Option<String> {
 }
 
 /// The result of an answer, on one line.
-fn outcome(answered: &Value) -> String {
-    let (id, state) = (field(answered, "approval_id"), field(answered, "state"));
-    let (have, need) = (answered.get("have"), answered.get("need"));
-    match (have, need) {
-        (Some(have), Some(need)) => format!("{id}: counted, {have} of {need} agree"),
-        _ => format!("{}: {}", one_line(id), one_line(state)),
+fn outcome(answered: &Answered) -> String {
+    let id = one_line(&answered.approval_id);
+    match answered.counted() {
+        Some((have, need)) => format!("{id}: counted, {have} of {need} agree"),
+        None => format!("{id}: {}", answered.state.map_or("", ApprovalState::as_str)),
     }
 }
 
@@ -302,15 +302,13 @@ impl Watch {
                 match heard {
                     Heard::Connected => known = true,
                     Heard::Event(event) if self.json => {
-                        let data = without_token(event.data);
+                        let mut data = event.data;
+                        // The reader of this output may be a program.
+                        data.as_object_mut().and_then(|fields| fields.remove("token"));
                         writeln!(out, "{}", json!({"event": event.name, "data": data}))?;
                     }
                     Heard::Event(event) => {
-                        writeln!(
-                            out,
-                            "{}",
-                            told(&event.name, &event.data, Paint::on(&io::stdout()))
-                        )?;
+                        writeln!(out, "{}", told(&event, Paint::on(&io::stdout())))?;
                     }
                     // There never was a server: report that. One that was there comes back.
                     Heard::Lost(error) if !known => return Err(error.into()),
@@ -328,30 +326,44 @@ impl Watch {
 }
 
 /// One event, on one line.
-fn told(name: &str, data: &Value, paint: Paint) -> String {
-    let about = ["approval_id", "action_id", "session_id", "device_id"];
-    let about = about.iter().map(|name| field(data, name)).find(|id| !id.is_empty());
-    let about = one_line(about.unwrap_or("-"));
-    let rest = match name {
-        "approval_required" => match serde_json::from_value::<Card>(data.clone()) {
-            Ok(card) => {
-                let left = moment::left(&card.expires_at, now());
-                let what = one_line(&card.description).into_owned();
-                format!("{}, {left} left: {what}", paint.risk(card.risk_level))
-            }
-            Err(_) => String::new(),
-        },
-        "approval_voted" => match (data.get("have"), data.get("need")) {
-            (Some(have), Some(need)) => format!("{have} of {need} agree"),
-            _ => String::new(),
-        },
-        _ => {
-            let said = ["state", "reason", "feedback"];
-            let said = said.iter().map(|name| field(data, name)).filter(|said| !said.is_empty());
-            said.map(|said| one_line(said).into_owned()).collect::<Vec<_>>().join(", ")
+fn told(event: &Event, paint: Paint) -> String {
+    let (about, rest) = event.known().map(|event| about(event, paint)).unwrap_or_default();
+    let about = about.unwrap_or_else(|| "-".to_owned());
+    format!("{} {} {rest}", one_line(&event.name), one_line(&about)).trim_end().to_owned()
+}
+
+/// The id of the thing that an event is about, and what is said about it.
+fn about(event: Live, paint: Paint) -> (Option<String>, String) {
+    let nothing = String::new();
+    match event {
+        Live::ApprovalRequired(card) => {
+            let left = moment::left(&card.expires_at, now());
+            let what = one_line(&card.description);
+            let said = format!("{}, {left} left: {what}", paint.risk(card.risk_level));
+            (Some(card.approval_id), said)
         }
-    };
-    format!("{} {about} {rest}", one_line(name)).trim_end().to_owned()
+        Live::ApprovalVoted { approval_id, have, need, .. } => {
+            (Some(approval_id), format!("{have} of {need} agree"))
+        }
+        Live::ApprovalSettled { approval_id, state, feedback, .. } => {
+            let feedback = feedback.map(|feedback| format!(", {}", one_line(&feedback)));
+            (Some(approval_id), format!("{state}{}", feedback.unwrap_or_default()))
+        }
+        Live::ActionAllowed { action_id, .. } => (Some(action_id), nothing),
+        Live::ActionReported { action_id, state, .. } => {
+            (Some(action_id), state.as_str().to_owned())
+        }
+        Live::SessionEnded { session_id, reason } => (session_id, one_line(&reason).into_owned()),
+        Live::SessionStarted { session_id }
+        | Live::SessionPaused { session_id }
+        | Live::SessionResumed { session_id }
+        | Live::SessionMode { session_id } => (session_id, nothing),
+        Live::DeviceWaiting { device_id } => (Some(device_id), nothing),
+        Live::SignedOut { device_id } => (device_id, nothing),
+        Live::RightsChanged {} | Live::Halted {} | Live::Resumed {} | Live::Resync {} => {
+            (None, nothing)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -359,22 +371,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_never_printed() {
-        let item = without_token(json!({"approval_id": "apr_1", "token": "x"}));
-        assert_eq!(item, json!({"approval_id": "apr_1"}));
-    }
-
-    #[test]
     fn an_event_is_one_line_whatever_it_says() {
-        let data = json!({"approval_id": "apr_1", "state": "rejected", "feedback": "no\n\x1b[2J"});
-        let line = told("approval_settled", &data, Paint::Plain);
+        let settled = Live::ApprovalSettled {
+            approval_id: "apr_1".to_owned(),
+            session_id: None,
+            state: ApprovalState::Rejected,
+            by: None,
+            feedback: Some("no\n\x1b[2J".to_owned()),
+        };
+        let event = |live: &Live| Event { name: live.name().to_owned(), data: live.data() };
+        let line = told(&event(&settled), Paint::Plain);
         assert_eq!(line, "approval_settled apr_1 rejected, no\\n\\u{1b}[2J");
-        assert_eq!(told("halted", &json!({}), Paint::Plain), "halted -");
+        assert_eq!(told(&event(&Live::Halted {}), Paint::Plain), "halted -");
+        let unknown = Event { name: "unheard_of".to_owned(), data: json!({}) };
+        assert_eq!(told(&unknown, Paint::Plain), "unheard_of -");
     }
 
     #[test]
     fn an_answer_that_only_counts_says_so() {
-        let answered = json!({"approval_id": "apr_1", "state": "pending", "have": 1, "need": 2});
+        let answered = Answered {
+            approval_id: "apr_1".to_owned(),
+            accepted: true,
+            state: Some(ApprovalState::Pending),
+            have: Some(1),
+            need: Some(2),
+            asked_again: None,
+            problem: None,
+        };
         assert_eq!(outcome(&answered), "apr_1: counted, 1 of 2 agree");
     }
 }

@@ -19,6 +19,7 @@ use countersign_gate::channel::{self, Configured, terminal};
 use countersign_gate::clock::{Clock, System, random};
 use countersign_gate::secret::Secret;
 use countersign_server::Inherited;
+use countersign_wire::path;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use url::Url;
@@ -116,13 +117,13 @@ impl Demo {
     async fn play(&self, url: &str, link: &str) -> Result<Exit> {
         let nobody = Client::new(Address::of(&Url::parse(url)?)?, Trust::Usual)?;
         let body = json!({"link": link, "name": "The demo's own device"});
-        let device = nobody.post("/api/sign-in", &body).await?;
+        let device = nobody.post(path::SIGN_IN, &body).await?;
         let device = nobody.with(Secret::parse(field(&device, "secret"))?);
         self.greet(&device, url).await?;
         // Thirty actions in a second are more than a key's usual limit.
         let key = json!({"name": "The demo's agent", "scopes": ["*"], "devices": "any",
             "writes": {"uses": 1_000, "seconds": 60}});
-        let key = device.post("/api/keys", &key).await?;
+        let key = device.post(path::KEYS, &key).await?;
         let key = nobody.with(Secret::parse(field(&key, "secret"))?);
         let pace = if self.fast { Pace::Fast } else { Pace::Slow };
         let person = match self.answers() {
@@ -136,7 +137,7 @@ impl Demo {
 
     /// Prints where to look. Only the browser that opens the link is signed in by it.
     async fn greet(&self, device: &Client, url: &str) -> Result<()> {
-        let made = device.call("/api/devices/invite").await?;
+        let made = device.call(path::DEVICES_INVITE).await?;
         let link = format!("{url}/sign-in?link={}", part(field(&made, "link")));
         let mut out = io::stdout().lock();
         writeln!(out, "countersign demo: nothing is really run, and all data is temporary")?;
@@ -184,7 +185,7 @@ impl Pace {
 
 /// Prints the outcome of all actions, and the proof that all of it is on record.
 async fn summary(agent: &Agent, device: &Client) -> Result<Exit> {
-    let proof = device.get("/api/audit/verify").await?;
+    let proof = device.get(path::AUDIT_VERIFY).await?;
     let whole = proof.get("whole").and_then(Value::as_bool).unwrap_or_default();
     let records = proof.get("records").and_then(Value::as_u64).unwrap_or_default();
     let tally = &agent.tally;

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use countersign_gate::secret::Secret;
+use countersign_wire::path;
 use serde_json::{Value, json};
 
 use crate::client::{Address, Client, MACHINE, Server, block_on};
@@ -116,7 +117,7 @@ impl List {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
         let query: Vec<_> = self.user.into_iter().map(|id| ("user_id", id)).collect();
-        let path = with_query("/api/devices", &query);
+        let path = with_query(path::DEVICES, &query);
         let devices = block_on(async { Ok(client.get(&path).await?) })?;
         if self.json {
             return print_json(&Value::from(items(&devices)));
@@ -145,7 +146,7 @@ impl Approve {
         let role = if self.role == Role::Console { "console" } else { "machine" };
         block_on(async {
             for id in &self.ids {
-                let path = format!("/api/devices/{}/approve", part(id));
+                let path = path::of(path::DEVICE_APPROVE, &[id]);
                 client.post(&path, &json!({"role": role})).await?;
                 writeln!(io::stdout(), "{}: approved as {role}", one_line(id))?;
             }
@@ -159,7 +160,7 @@ impl Revoke {
         let client = self.server.open()?;
         block_on(async {
             for id in &self.ids {
-                client.delete(&format!("/api/devices/{}", part(id))).await?;
+                client.delete(&path::of(path::DEVICE, &[id])).await?;
                 writeln!(io::stdout(), "{}: revoked", one_line(id))?;
             }
             Ok(Exit::Done)
@@ -170,7 +171,7 @@ impl Revoke {
 impl Invite {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let made = block_on(async { Ok(client.call("/api/devices/invite").await?) })?;
+        let made = block_on(async { Ok(client.call(path::DEVICES_INVITE).await?) })?;
         let link = link(&client, self.url.as_deref(), field(&made, "link"));
         writeln!(io::stderr(), "signs one device in, once, within 15 minutes:")?;
         writeln!(io::stdout(), "{link}")?;
@@ -183,7 +184,7 @@ impl Request {
         let key = key()?.with_context(|| format!("${KEY} must hold a key"))?;
         let client = self.server.open()?.with(key);
         let body = json!({"name": self.name});
-        let made = block_on(async { Ok(client.post("/api/devices", &body).await?) })?;
+        let made = block_on(async { Ok(client.post(path::DEVICES, &body).await?) })?;
         // A shell evaluates this output, so it must be nothing but a secret.
         let secret = Secret::parse(field(&made, "secret"))?;
         let id = one_line(field(&made, "device_id"));

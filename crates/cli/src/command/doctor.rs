@@ -12,6 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use countersign_core::Context;
 use countersign_gate::machine::ProvedHost;
+use countersign_wire::path;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -179,7 +180,7 @@ impl Doctor {
     fn server_state(&self) -> ServerState {
         let asked = self.server.open().and_then(|client: Client| {
             let at = client.address().to_string();
-            block_on(async { Ok(client.get("/api/halt").await?) }).map(|state| (at, state))
+            block_on(async { Ok(client.get(path::HALT).await?) }).map(|state| (at, state))
         });
         match asked {
             Ok((at, state)) => {

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     fn step(said: Verdict) -> Step {
-        Step { layer: String::new(), said, because: String::new() }
+        Step { layer: String::new(), said, because: String::new(), unasked: None }
     }
 
     fn finding(span: [u32; 2]) -> Finding {
@@ -267,6 +267,7 @@ mod tests {
             span: Some(span),
             instead: Some("something else".to_owned()),
             hard: false,
+            fact: None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::Args;
+use countersign_wire::path;
 use serde_json::Value;
 
 use crate::client::{Server, block_on};
@@ -29,11 +30,11 @@ impl Halt {
         let client = self.server.open()?;
         let halted = block_on(async {
             if self.resume {
-                client.call("/api/halt/resume").await?;
+                client.call(path::HALT_RESUME).await?;
             } else if !self.status {
-                client.call("/api/halt").await?;
+                client.call(path::HALT).await?;
             }
-            Ok(client.get("/api/halt").await?)
+            Ok(client.get(path::HALT).await?)
         })?;
         let halted = halted.get("halted").and_then(Value::as_bool).unwrap_or(true);
         let said = if halted { "halted: nothing is allowed" } else { "running" };

@@ -4,11 +4,12 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use countersign_wire::path;
 use serde_json::{Value, json};
 
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{field, items, part, print_json, with_query};
+use crate::listing::{field, items, print_json, with_query};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
@@ -133,7 +134,7 @@ impl List {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
         let query: Vec<_> = self.user.into_iter().map(|id| ("user_id", id)).collect();
-        let path = with_query("/api/keys", &query);
+        let path = with_query(path::KEYS, &query);
         let keys = block_on(async { Ok(client.get(&path).await?) })?;
         if self.json {
             return print_json(&Value::from(items(&keys)));
@@ -188,7 +189,7 @@ impl Create {
             "expires_in_days": self.expires_in_days,
         });
         let client = self.server.open()?;
-        let made = block_on(async { Ok(client.post("/api/keys", &body).await?) })?;
+        let made = block_on(async { Ok(client.post(path::KEYS, &body).await?) })?;
         show(&made, self.json)
     }
 }
@@ -196,7 +197,7 @@ impl Create {
 impl Rotate {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let path = format!("/api/keys/{}/rotate", part(&self.id));
+        let path = path::of(path::KEY_ROTATE, &[&self.id]);
         let body = json!({"overlap_seconds": self.overlap});
         let made = block_on(async { Ok(client.post(&path, &body).await?) })?;
         show(&made, self.json)
@@ -221,7 +222,7 @@ impl Revoke {
         let client = self.server.open()?;
         block_on(async {
             for id in &self.ids {
-                client.delete(&format!("/api/keys/{}", part(id))).await?;
+                client.delete(&path::of(path::KEY, &[id])).await?;
                 writeln!(io::stdout(), "{}: revoked", one_line(id))?;
             }
             Ok(Exit::Done)

@@ -4,11 +4,12 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
+use countersign_wire::path;
 use serde_json::{Value, json};
 
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{self, Whose, field, part, print_json};
+use crate::listing::{self, Whose, field, print_json};
 use crate::moment::{self, now};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
@@ -119,7 +120,7 @@ impl Switch {
             ModeName::Task => "task",
         };
         let client = self.server.open()?;
-        let path = format!("/api/sessions/{}", part(&self.id));
+        let path = path::of(path::SESSION, &[&self.id]);
         block_on(async { Ok(client.patch(&path, &json!({"mode": mode})).await?) })?;
         writeln!(io::stdout(), "{}: {mode}", one_line(&self.id))?;
         Ok(Exit::Done)
@@ -133,7 +134,9 @@ impl Sessions {
             Command::Show(show) => show.run(),
             Command::Stop(stop) => stop.run(),
             Command::Mode(switch) => switch.run(),
-            Command::Resume(Resume { server, ids }) => each(&server, &ids, "resume", "goes on"),
+            Command::Resume(Resume { server, ids }) => {
+                each(&server, &ids, path::SESSION_RESUME, "goes on")
+            }
         }
     }
 }
@@ -145,7 +148,7 @@ impl List {
             query.push(("state", state.get_name().to_owned()));
         }
         let client = self.server.open()?;
-        let found = block_on(listing::pages(&client, "/api/sessions", &query, self.limit))?;
+        let found = block_on(listing::pages::<Value>(&client, path::SESSIONS, &query, self.limit))?;
         found.say_if_cut()?;
         let items = found.items;
         if self.json {
@@ -174,7 +177,7 @@ impl List {
 impl Show {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let path = format!("/api/sessions/{}", part(&self.id));
+        let path = path::of(path::SESSION, &[&self.id]);
         let session = block_on(async { Ok(client.get(&path).await?) })?;
         if self.json {
             return print_json(&session);
@@ -212,21 +215,21 @@ impl Show {
 impl Stop {
     fn run(self) -> Result<Exit> {
         if !self.all {
-            return each(&self.server, &self.ids, "stop", "stopped");
+            return each(&self.server, &self.ids, path::SESSION_STOP, "stopped");
         }
         let client = self.server.open()?;
-        let stopped = block_on(async { Ok(client.call("/api/sessions/stop").await?) })?;
+        let stopped = block_on(async { Ok(client.call(path::SESSIONS_STOP).await?) })?;
         let stopped = stopped.get("stopped").and_then(Value::as_u64).unwrap_or_default();
         writeln!(io::stdout(), "stopped: {stopped}")?;
         Ok(Exit::Done)
     }
 }
 
-fn each(server: &Server, ids: &[String], verb: &str, done: &str) -> Result<Exit> {
+fn each(server: &Server, ids: &[String], path: &str, done: &str) -> Result<Exit> {
     let client = server.open()?;
     block_on(async {
         for id in ids {
-            client.call(&format!("/api/sessions/{}/{verb}", part(id))).await?;
+            client.call(&path::of(path, &[id])).await?;
             writeln!(io::stdout(), "{}: {done}", one_line(id))?;
         }
         Ok(Exit::Done)

@@ -6,11 +6,12 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
+use countersign_wire::path;
 use serde_json::{Value, json};
 
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{field, part, print_json};
+use crate::listing::{field, print_json};
 use crate::show::one_line;
 
 /// See and change your settings on the server
@@ -129,7 +130,7 @@ impl Settings {
 impl Show {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let settings = block_on(async { Ok(client.get("/api/settings").await?) })?;
+        let settings = block_on(async { Ok(client.get(path::SETTINGS).await?) })?;
         if self.json { print_json(&settings) } else { show(&settings) }
     }
 }
@@ -151,7 +152,7 @@ impl What {
             }
         };
         let client = server.open()?;
-        let settings = block_on(async { Ok(client.patch("/api/settings", &change).await?) })?;
+        let settings = block_on(async { Ok(client.patch(path::SETTINGS, &change).await?) })?;
         if change.get("autonomous").and_then(Value::as_bool) == Some(true) {
             writeln!(io::stderr(), "warning: {AUTONOMOUS}")?;
         }
@@ -168,8 +169,8 @@ fn choose(server: &Server, id: &str, confirm: Confirm, always: bool) -> Result<E
     let client = server.open()?;
     let settings = block_on(async {
         let body = json!({"confirm": confirm, "always": always});
-        client.put(&format!("/api/skills/{}", part(id)), &body).await?;
-        Ok(client.get("/api/settings").await?)
+        client.put(&path::of(path::SKILL, &[id]), &body).await?;
+        Ok(client.get(path::SETTINGS).await?)
     })?;
     show(&settings)
 }

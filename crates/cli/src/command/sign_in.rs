@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 use countersign_gate::secret::{Secret, SecretKind};
+use countersign_wire::path;
 use serde_json::json;
 use url::Url;
 
@@ -43,7 +44,7 @@ impl SignIn {
         let client =
             Client::new(address, self.tls_ca.as_deref().map_or(Trust::Usual, Trust::UsualAnd))?;
         let body = json!({"link": link.expose(), "name": self.name});
-        let signed_in = block_on(async { Ok(client.post("/api/sign-in", &body).await?) })?;
+        let signed_in = block_on(async { Ok(client.post(path::SIGN_IN, &body).await?) })?;
         // A shell evaluates this output, so it must be nothing but a secret.
         let secret = Secret::parse(field(&signed_in, "secret"))?;
         let mut out = io::stdout().lock();

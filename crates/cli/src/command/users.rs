@@ -4,11 +4,12 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
+use countersign_wire::path;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{self, Whose, field, items, part, print_json};
+use crate::listing::{self, Whose, field, items, print_json};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
@@ -142,9 +143,11 @@ impl Users {
             Command::Remove(remove) => remove.run(),
             Command::Erase(erase) => erase.run(),
             Command::Workspaces(workspaces) => workspaces.run(),
-            Command::Join(Join { server, id }) => invitation(&server, &id, "join", "joined"),
+            Command::Join(Join { server, id }) => {
+                invitation(&server, &id, path::WORKSPACE_JOIN, "joined")
+            }
             Command::Decline(Decline { server, id }) => {
-                invitation(&server, &id, "decline", "declined")
+                invitation(&server, &id, path::WORKSPACE_DECLINE, "declined")
             }
         }
     }
@@ -155,7 +158,7 @@ impl List {
         let client = self.server.open()?;
         let mut query = self.whose.query();
         query.extend(self.removed.then(|| ("removed", "true".to_owned())));
-        let found = block_on(listing::pages(&client, "/api/users", &query, self.limit))?;
+        let found = block_on(listing::pages::<Value>(&client, path::USERS, &query, self.limit))?;
         found.say_if_cut()?;
         let users = found.items;
         if self.json {
@@ -194,7 +197,7 @@ impl Add {
                 "membership": self.membership.as_str(),
                 "kind": if self.bot { "bot" } else { "person" },
             });
-            Ok(client.post("/api/users", &body).await?)
+            Ok(client.post(path::USERS, &body).await?)
         })?;
         if self.bot {
             writeln!(io::stderr(), "a bot: `countersign keys create --bot ID` makes its keys")?;
@@ -225,7 +228,7 @@ fn state(user: &Value, super_admin: bool) -> &'static str {
 }
 
 async fn only_workspace(client: &Client) -> Result<String> {
-    let workspaces = client.get("/api/workspaces").await?;
+    let workspaces = client.get(path::WORKSPACES).await?;
     let mut ids = items(&workspaces).iter().map(|one| field(one, "workspace_id"));
     match (ids.next(), ids.next()) {
         (Some(id), None) => Ok(id.to_owned()),
@@ -239,10 +242,10 @@ impl Workspaces {
         let found = block_on(async {
             Ok(match &self.add {
                 Some(name) => {
-                    let made = client.post("/api/workspaces", &json!({"name": name})).await?;
+                    let made = client.post(path::WORKSPACES, &json!({"name": name})).await?;
                     json!({"items": [made], "next": null})
                 }
-                None => client.get("/api/workspaces").await?,
+                None => client.get(path::WORKSPACES).await?,
             })
         })?;
         if self.json {
@@ -258,10 +261,10 @@ impl Workspaces {
 }
 
 /// Answers an invitation, and prints the result.
-fn invitation(server: &Server, id: &str, answer: &str, done: &str) -> Result<Exit> {
+fn invitation(server: &Server, id: &str, path: &str, done: &str) -> Result<Exit> {
     let client = server.open()?;
     block_on(async {
-        client.call(&format!("/api/workspaces/{}/{answer}", part(id))).await?;
+        client.call(&path::of(path, &[id])).await?;
         writeln!(io::stdout(), "{}: {done}", one_line(id))?;
         Ok(Exit::Done)
     })

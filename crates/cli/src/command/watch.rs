@@ -7,16 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use countersign_wire::{Answer, Answered, ApprovalCard, ApprovalState, Halted, List, Scope, path};
 use ratatui::crossterm::event::{
     self, Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
 };
-use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::card::Card;
 use crate::client::{Client, ClientError, Heard, Server, block_on, listen};
 use crate::exit::Exit;
-use crate::listing::{field, part};
 use crate::moment::now;
 use crate::show::Paint;
 
@@ -49,7 +47,7 @@ impl Watch {
         let paint = Paint::on(&io::stdout());
         block_on(async {
             // Report a server that cannot be reached or refuses before the screen is taken over.
-            client.get("/api/me").await?;
+            client.get(path::ME).await?;
             let screen = Screen::open()?;
             let ended = watch(client, paint, screen).await;
             Screen::close();
@@ -167,7 +165,7 @@ async fn ask(client: Client, request: Request, to: UnboundedSender<Input>) {
             Err(error) => Input::Replied { id: None, said: Err(error.to_string()) },
         },
         Request::Halt => {
-            let halted = client.call("/api/halt").await;
+            let halted = client.call(path::HALT).await;
             let said = halted.map(|_| "halted".to_owned()).map_err(|error| error.to_string());
             Input::Replied { id: None, said }
         }
@@ -179,26 +177,26 @@ async fn ask(client: Client, request: Request, to: UnboundedSender<Input>) {
     let _ = to.send(said);
 }
 
-async fn look(client: &Client) -> Result<(Vec<Card>, bool), ClientError> {
-    let page = client.get("/api/approvals?state=pending").await?;
-    let halted = client.get("/api/halt").await?;
-    let items = page.get("items").and_then(Value::as_array).into_iter().flatten();
-    let cards = items.filter_map(|item| serde_json::from_value(item.clone()).ok()).collect();
-    Ok((cards, halted.get("halted").and_then(Value::as_bool).unwrap_or_default()))
+async fn look(client: &Client) -> Result<(Vec<ApprovalCard>, bool), ClientError> {
+    let query = [("state", ApprovalState::Pending.as_str().to_owned())];
+    let page: List<ApprovalCard> = client.read(&path::with_query(path::APPROVALS, &query)).await?;
+    let Halted { halted } = client.read(path::HALT).await?;
+    Ok((page.items, halted))
 }
 
 async fn answer(client: &Client, id: &str, say: &Say) -> Result<String, ClientError> {
-    let body = match say {
-        Say::Once => json!({"approved": true}),
-        Say::Session => json!({"approved": true, "scope": "session"}),
+    let answer = match say {
+        Say::Once => Answer::yes(Scope::Once),
+        Say::Session => Answer::yes(Scope::Session),
         Say::No { feedback } => {
             let feedback = Some(feedback.trim()).filter(|feedback| !feedback.is_empty());
-            json!({"approved": false, "feedback": feedback})
+            Answer::no(feedback.map(str::to_owned))
         }
     };
-    let answered = client.post(&format!("/api/approvals/{}/respond", part(id)), &body).await?;
-    Ok(match (answered.get("have"), answered.get("need")) {
-        (Some(have), Some(need)) => format!("{id}: counted, {have} of {need} agree"),
-        _ => format!("{id}: {}", field(&answered, "state")),
+    let path = path::of(path::APPROVAL_RESPOND, &[id]);
+    let answered: Answered = client.send_to(&path, &answer).await?;
+    Ok(match answered.counted() {
+        Some((have, need)) => format!("{id}: counted, {have} of {need} agree"),
+        None => format!("{id}: {}", answered.state.map_or("", ApprovalState::as_str)),
     })
 }

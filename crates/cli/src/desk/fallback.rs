@@ -15,6 +15,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use countersign_gate::approval::{QuorumRow, needs_others};
 use countersign_gate::offline;
+use countersign_wire::path;
 use serde::{Deserialize, Serialize};
 
 use super::Case;
@@ -159,7 +160,7 @@ pub(super) async fn learn(client: &Client, folder: &Path, server: &str) -> Resul
     if !is_url(server) || Learned::read(folder).is_ok_and(is_known) {
         return Ok(());
     }
-    let mut said = client.get("/api/quorum").await?;
+    let mut said = client.get(path::QUORUM).await?;
     let items = said.get_mut("items").map(serde_json::Value::take).unwrap_or_default();
     let items = serde_json::from_value(items)?;
     let learned = Learned { server: server.to_owned(), at: moment::now().0, items };

@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use countersign_core::{Action, Judgement};
 use countersign_gate::clock::{System, random};
 use countersign_gate::offline::{Circumstances, Fallback, OfflineDecision};
+use countersign_wire::path;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -183,6 +184,6 @@ async fn send(client: &Client, journal: &str, decisions: &[OfflineDecision]) -> 
     let body = json!({"journal": journal, "decisions": decisions});
     let manner = Manner { within: DELIVERS_WITHIN, ..Manner::default() };
     let sent: Result<Value, ClientError> =
-        client.ask_in(Method::POST, "/api/offline", Some(&body), &manner).await;
+        client.ask_in(Method::POST, path::OFFLINE, Some(&body), &manner).await;
     Ok(sent?)
 }

@@ -1,11 +1,11 @@
 //! The outcome of a question, and its wording.
 
-use countersign_core::{Action, Verdict};
+use countersign_core::{Action, Judgement, Verdict};
+use countersign_wire::{ApprovalCard, ApprovalState, Basis, Proposed, problem};
 use serde_json::Value;
 
 use super::{Case, waiting};
 use crate::client::{ClientError, Refused};
-use crate::listing::field;
 
 /// The outcome of a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +28,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Permitted {
     pub(super) action: String,
     pub(super) session: Option<String>,
-    /// The approver, in the server's word.
-    by: String,
+    /// The basis on which the server permits it.
+    by: Basis,
     /// The action as a person changed it, if they did: only that may run.
     pub(crate) edited: Option<Box<Action>>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Permitted {
 impl Permitted {
     /// The origin of the approval, in words for the host's user.
     pub(crate) fn told(&self) -> &'static str {
-        waiting::told(&self.by)
+        waiting::told(self.by)
     }
 }
 
@@ -45,22 +45,21 @@ pub(super) const OTHER_ACTION: &str =
     "Countersign: a person agreed to a different action, so this is refused.";
 
 /// The outcome of an approval that was spent, on exactly the action that was named.
-pub(super) fn agreed(spent: &Value, edited: Option<Action>, session: Option<&str>) -> Outcome {
-    if spent.get("edited").is_some_and(|other| !other.is_null()) {
-        return Outcome::Refused(OTHER_ACTION.to_owned());
+pub(super) fn agreed(spent: Proposed, edited: Option<Action>, session: Option<&str>) -> Outcome {
+    match spent {
+        Proposed::Permitted { action_id, by, edited: None, .. } => {
+            let edited = edited.map(Box::new);
+            Outcome::Agreed(Permitted { edited, ..Permitted::of(action_id, by, session) })
+        }
+        Proposed::Permitted { .. } | Proposed::Waiting { .. } => {
+            Outcome::Refused(OTHER_ACTION.to_owned())
+        }
     }
-    let edited = edited.map(Box::new);
-    Outcome::Agreed(Permitted { edited, ..Permitted::of(spent, session) })
 }
 
 impl Permitted {
-    pub(super) fn of(answer: &Value, session: Option<&str>) -> Self {
-        Self {
-            action: field(answer, "action_id").to_owned(),
-            session: session.map(str::to_owned),
-            by: field(answer, "by").to_owned(),
-            edited: None,
-        }
+    pub(super) fn of(action: String, by: Basis, session: Option<&str>) -> Self {
+        Self { action, session: session.map(str::to_owned), by, edited: None }
     }
 }
 
@@ -68,24 +67,28 @@ impl Permitted {
 ///
 /// # Errors
 /// It cannot be parsed.
-pub(super) fn edited(found: &Value, proposal: &Value) -> Result<Option<Action>, serde_json::Error> {
-    let replaces = found.get("replaces").is_some_and(|replaced| !replaced.is_null());
-    let wanted = found.get("proposed").unwrap_or(&Value::Null);
-    if !replaces || Some(wanted) == proposal.get("action") {
+pub(super) fn edited(
+    card: &ApprovalCard,
+    proposal: &Value,
+) -> Result<Option<Action>, serde_json::Error> {
+    if card.replaces.is_none() || Some(&card.proposed) == proposal.get("action") {
         return Ok(None);
     }
-    serde_json::from_value(wanted.clone()).map(Some)
+    serde_json::from_value(card.proposed.clone()).map(Some)
 }
 
 /// The outcome of an action that a server permits without asking anybody. It counts only if the
 /// server knows the reason why we ask: it may not know the project's own rules.
-pub(super) fn unasked(case: &Case<'_>, answer: &Value, permitted: Permitted) -> Outcome {
+pub(super) fn unasked(
+    case: &Case<'_>,
+    theirs: Option<&Judgement>,
+    permitted: Permitted,
+) -> Outcome {
     if !case.must_ask() {
         return Outcome::Permitted(permitted);
     }
-    let theirs = answer.pointer("/judgement/findings").and_then(Value::as_array);
     let knows = |rule: &str| {
-        theirs.is_some_and(|theirs| theirs.iter().any(|finding| field(finding, "rule") == rule))
+        theirs.is_some_and(|theirs| theirs.findings.iter().any(|finding| finding.rule == rule))
     };
     let asking = case.judgement.findings.iter().filter(|found| found.verdict >= Verdict::Confirm);
     let mut asking = asking.peekable();
@@ -95,11 +98,16 @@ pub(super) fn unasked(case: &Case<'_>, answer: &Value, permitted: Permitted) -> 
     Outcome::Nobody("the server does not know the rule that asks".to_owned())
 }
 
-pub(super) fn said_no(state: &str, feedback: &str) -> String {
+pub(super) fn said_no(state: ApprovalState, feedback: Option<&str>) -> String {
+    let feedback = feedback.filter(|feedback| !feedback.is_empty());
     match (state, feedback) {
-        ("rejected", "") => "Countersign: a person said no to this.".to_owned(),
-        ("rejected", feedback) => format!("Countersign: a person said no to this: {feedback}"),
-        ("expired", _) => "Countersign: nobody answered in time, which counts as a no.".to_owned(),
+        (ApprovalState::Rejected, None) => "Countersign: a person said no to this.".to_owned(),
+        (ApprovalState::Rejected, Some(feedback)) => {
+            format!("Countersign: a person said no to this: {feedback}")
+        }
+        (ApprovalState::Expired, _) => {
+            "Countersign: nobody answered in time, which counts as a no.".to_owned()
+        }
         (state, _) => format!("Countersign: this is not approved, the question is {state}."),
     }
 }
@@ -115,10 +123,12 @@ pub(super) fn failed(error: &ClientError) -> Outcome {
 }
 
 fn said(refused: &Refused) -> Outcome {
-    let feedback = field(&refused.body, "feedback");
     match refused.kind.as_str() {
-        "nobody-to-ask" => Outcome::Nobody(refused.detail.clone()),
-        "declined" => Outcome::Refused(said_no("rejected", feedback)),
+        problem::NOBODY_TO_ASK => Outcome::Nobody(refused.detail.clone()),
+        problem::DECLINED => {
+            let feedback = refused.problem.text("feedback");
+            Outcome::Refused(said_no(ApprovalState::Rejected, Some(feedback)))
+        }
         _ => Outcome::Refused(format!("Countersign: {refused}")),
     }
 }

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use countersign_core::Action;
+use countersign_wire::Basis;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -158,19 +159,19 @@ fn sentence(wanted: &str) -> String {
 }
 
 /// The origin of an approval, for the host's user.
-pub(super) fn told(by: &str) -> &'static str {
+pub(super) const fn told(by: Basis) -> &'static str {
     match by {
-        "person" => "A person said yes through Countersign.",
-        "remembered" => {
+        Basis::Person => "A person said yes through Countersign.",
+        Basis::Remembered => {
             "A person said yes to this exact action before, and Countersign remembers it."
         }
-        "auto_confirm" => {
+        Basis::AutoConfirm => {
             "Nobody was asked: this Countersign session confirms automatically (auto_confirm)."
         }
-        "autonomous" => "Nobody was asked: Countersign's autonomous mode is on.",
-        "program" => "Nobody was asked: the owner of the key does not want to be asked.",
-        "handed_over" => "A person said yes when the host's hook asked.",
-        _ => "Nobody was asked: the rules of the Countersign server allow this.",
+        Basis::Autonomous => "Nobody was asked: Countersign's autonomous mode is on.",
+        Basis::Program => "Nobody was asked: the owner of the key does not want to be asked.",
+        Basis::HandedOver => "A person said yes when the host's hook asked.",
+        Basis::Rules => "Nobody was asked: the rules of the Countersign server allow this.",
     }
 }
 
@@ -180,11 +181,10 @@ mod tests {
 
     #[test]
     fn only_a_persons_yes_is_told_as_one() {
-        for by in ["auto_confirm", "autonomous", "program", "rules", "", "new"] {
-            assert!(told(by).starts_with("Nobody was asked"), "{by}");
-        }
-        for by in ["person", "remembered", "handed_over"] {
-            assert!(told(by).starts_with("A person said yes"), "{by}");
+        for by in Basis::ALL {
+            let person = matches!(by, Basis::Person | Basis::Remembered | Basis::HandedOver);
+            let begins = if person { "A person said yes" } else { "Nobody was asked" };
+            assert!(told(by).starts_with(begins), "{by:?}");
         }
     }
 

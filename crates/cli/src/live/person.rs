@@ -7,13 +7,14 @@ use countersign_core::Policy;
 use countersign_core::policy::Sources;
 use countersign_gate::secret::Secret;
 use countersign_server::Inherited;
-use serde_json::{Value, json};
+use countersign_wire::{Answer, Answered, ApprovalCard, ApprovalState, path};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::client::{Address, Client, Trust};
-use crate::listing::{field, pages, part};
+use crate::listing::{field, pages};
 use crate::serving::{Plan, SOCKET, Serving};
 
 /// More questions than a trial has.
@@ -47,7 +48,7 @@ impl Person {
         let (stop, stopping) = oneshot::channel::<()>();
         let serving = tokio::spawn(serving.run(async move { drop(stopping.await) }));
         let body = json!({"link": link.unwrap_or_default(), "name": "The trial's own device"});
-        let device = nobody.post("/api/sign-in", &body).await?;
+        let device = nobody.post(path::SIGN_IN, &body).await?;
         let device = nobody.with(Secret::parse(field(&device, "secret"))?);
         Ok(Self { device, stop, serving })
     }
@@ -57,19 +58,20 @@ impl Person {
     /// # Errors
     /// The server does not answer.
     pub(super) async fn waiting(&self, about: &str) -> Result<Vec<String>> {
-        let query = [("state", "pending".to_owned())];
-        let found = pages(&self.device, "/api/approvals", &query, MOST).await?;
-        let about = found.items.iter().filter(|item| item.to_string().contains(about));
-        Ok(about.map(|item| field(item, "approval_id").to_owned()).collect())
+        let query = [("state", ApprovalState::Pending.as_str().to_owned())];
+        let found = pages::<ApprovalCard>(&self.device, path::APPROVALS, &query, MOST).await?;
+        let cards = found.items.into_iter();
+        let about = cards.filter(|card| json!(card).to_string().contains(about));
+        Ok(about.map(|card| card.approval_id).collect())
     }
 
     /// Answers a question.
     ///
     /// # Errors
     /// The server does not accept the answer.
-    pub(super) async fn answer(&self, question: &str, answer: &Value) -> Result<()> {
-        let path = format!("/api/approvals/{}/respond", part(question));
-        self.device.post(&path, answer).await?;
+    pub(super) async fn answer(&self, question: &str, answer: &Answer) -> Result<()> {
+        let path = path::of(path::APPROVAL_RESPOND, &[question]);
+        let _: Answered = self.device.send_to(&path, answer).await?;
         Ok(())
     }
 
@@ -78,8 +80,9 @@ impl Person {
     /// # Errors
     /// The server does not answer.
     pub(super) async fn waits(&self, question: &str) -> Result<bool> {
-        let question = self.device.get(&format!("/api/approvals/{}", part(question))).await?;
-        Ok(field(&question, "state") == "pending")
+        let path = path::of(path::APPROVAL, &[question]);
+        let card: ApprovalCard = self.device.read(&path).await?;
+        Ok(card.state.is_pending())
     }
 
     /// Stops the server, so that it no longer writes.

@@ -70,6 +70,7 @@ impl Layer {
             span: None,
             instead: Some("Use what is listed, or ask for a rule that allows this.".to_owned()),
             hard: false,
+            fact: None,
         })
     }
 

@@ -132,7 +132,12 @@ impl Policy {
             }
             Chosen::Skip(name) => self.skip(skill, name, rulings)?,
         };
-        Some(Step { layer: "settings".to_owned(), said: strictest(rulings), because })
+        Some(Step {
+            layer: "settings".to_owned(),
+            said: strictest(rulings),
+            because,
+            unasked: None,
+        })
     }
 
     /// Lowers the rules by which a declared skill asks, and names them.

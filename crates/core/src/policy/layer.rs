@@ -197,6 +197,7 @@ impl Layer {
                 span,
                 instead: None,
                 hard: false,
+                fact: None,
             });
         }
     }
@@ -211,7 +212,12 @@ impl Layer {
             because.push_str("says nothing about this");
         }
         let _ = write!(because, " ({})", self.file);
-        Step { layer: self.rank.as_str().to_owned(), said: strictest(rulings), because }
+        Step {
+            layer: self.rank.as_str().to_owned(),
+            said: strictest(rulings),
+            because,
+            unasked: None,
+        }
     }
 
     fn hear_one<'a>(&'a self, profile: &Profile, ruling: &mut Ruling<'a>, because: &mut String) {

@@ -206,6 +206,7 @@ fn finding(id: &str, category: Category, verdict: Verdict, risk: RiskLevel) -> F
         span: None,
         instead: None,
         hard: false,
+        fact: None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::policy::lock::Lock;
 use crate::policy::rank::Rank;
 use crate::policy::session::Session;
 use crate::policy::subject::{Subject, reach};
-use crate::verdict::{Step, Verdict};
+use crate::verdict::{Step, Unasked, Verdict};
 
 /// The session option that confirms without asking.
 pub(super) const AUTO_CONFIRM: &str = "auto_confirm";
@@ -64,18 +64,23 @@ impl Policy {
     pub(super) fn hear_session(&self, action: &Action, rulings: &mut [Ruling<'_>]) -> Option<Step> {
         let asked = self.session;
         let session = self.session_in_force();
-        let mut because = Vec::new();
+        let (mut because, mut unasked) = (Vec::new(), None);
+        let mut tell = |by, option, covered: &str| {
+            because.push(told(option, covered));
+            // The first that confirmed something is the reason.
+            unasked = unasked.or((!covered.is_empty()).then_some(by));
+        };
         if session.auto_confirm {
             let covered = relax(rulings, AUTO_CONFIRM, |ruling| self.is_auto_confirmed(ruling));
-            because.push(told(AUTO_CONFIRM, &covered));
+            tell(Unasked::AutoConfirm, AUTO_CONFIRM, &covered);
         }
         if session.autonomous {
             let covered = relax(rulings, AUTONOMOUS, is_free);
-            because.push(told(AUTONOMOUS, &covered));
+            tell(Unasked::Autonomous, AUTONOMOUS, &covered);
         }
         if session.programmatic && !session.auto_confirm && !session.autonomous {
             let covered = self.relax_skill(action, rulings, PROGRAMMATIC);
-            because.push(told(PROGRAMMATIC, &covered));
+            tell(Unasked::Program, PROGRAMMATIC, &covered);
         }
         let flags = [
             (AUTO_CONFIRM, asked.auto_confirm, session.auto_confirm),
@@ -91,7 +96,8 @@ impl Policy {
             return None;
         }
         let because = because.join("; ");
-        Some(Step { layer: "session".to_owned(), said: strictest(rulings), because })
+        let said = strictest(rulings);
+        Some(Step { layer: "session".to_owned(), said, because, unasked })
     }
 
     /// Applies the remembered answers, and names the rules that they lowered.
@@ -107,7 +113,9 @@ impl Policy {
             "" => "the remembered yes was not about this".to_owned(),
             rules => format!("a person said yes to this very action: {rules}"),
         };
-        Some(Step { layer: "remembered".to_owned(), said: strictest(rulings), because })
+        let unasked = (!relaxed.is_empty()).then_some(Unasked::Remembered);
+        let said = strictest(rulings);
+        Some(Step { layer: "remembered".to_owned(), said, because, unasked })
     }
 
     /// Reports whether a session with `auto_confirm` confirms this by itself.

@@ -15,6 +15,7 @@ pub(crate) fn finding(id: &str, verdict: Verdict) -> Finding {
         span: None,
         instead: None,
         hard: false,
+        fact: None,
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use countersign_wire::ApprovalState;
+pub use countersign_wire::{Outcome, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::approval::{Request, canonical};
@@ -69,23 +71,6 @@ pub enum Say {
     Approve,
     /// It may not.
     Reject,
-}
-
-/// The reach of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ApprovalScope"))]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// For this one time.
-    #[default]
-    Once,
-    /// For this very action, for the rest of the session.
-    Session,
-    /// For this very action by this agent in this workspace, for some days.
-    Always,
-    /// For this very action by every agent of the person in every workspace, for some days.
-    Everywhere,
 }
 
 /// One person's word.
@@ -252,19 +237,25 @@ impl State {
         }
     }
 
-    /// The name of the state.
+    /// The name of the state, as a text.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
+        self.name().as_str()
+    }
+
+    /// The name of the state.
+    #[must_use]
+    pub const fn name(&self) -> ApprovalState {
         match self {
-            Self::Pending { .. } => "pending",
-            Self::Approved { .. } => "approved",
-            Self::Rejected { .. } => "rejected",
-            Self::Expired { .. } => "expired",
-            Self::Cancelled { .. } => "cancelled",
-            Self::Started { .. } => "started",
-            Self::Done { .. } => "done",
-            Self::Failed { .. } => "failed",
-            Self::Unknown { .. } => "unknown",
+            Self::Pending { .. } => ApprovalState::Pending,
+            Self::Approved { .. } => ApprovalState::Approved,
+            Self::Rejected { .. } => ApprovalState::Rejected,
+            Self::Expired { .. } => ApprovalState::Expired,
+            Self::Cancelled { .. } => ApprovalState::Cancelled,
+            Self::Started { .. } => ApprovalState::Started,
+            Self::Done { .. } => ApprovalState::Done,
+            Self::Failed { .. } => ApprovalState::Failed,
+            Self::Unknown { .. } => ApprovalState::Unknown,
         }
     }
 
@@ -324,17 +315,6 @@ impl State {
             | Self::Unknown { .. } => None,
         }
     }
-}
-
-/// The outcome of a permitted action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It ran.
-    Done,
-    /// It failed.
-    Failed,
 }
 
 impl Vote {

@@ -328,7 +328,7 @@ impl Gate {
             state => (
                 What::ApprovalSettled {
                     approval: request.id.clone(),
-                    state: state.as_str(),
+                    state: state.name(),
                     by: Some(person.user().id.clone()),
                 },
                 Answered::Settled(state.clone()),

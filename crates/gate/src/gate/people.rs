@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::approval::TamperedError;
 use crate::audit::{self, Subject};
 use crate::caller::Person;
 use crate::document::{self, Held};
@@ -66,6 +67,9 @@ pub enum PeopleError {
     /// A bot's key cannot consent, because a bot is not a person.
     #[error("a bot's key cannot have `{}`: there is nobody behind it", crate::scope::CONSENT)]
     NotForBots,
+    /// Somebody changed the question in the database.
+    #[error(transparent)]
+    Tampered(#[from] TamperedError),
     /// Something else went wrong.
     #[error(transparent)]
     Gate(#[from] GateError),

@@ -105,9 +105,28 @@ impl From<crate::store::StoreError> for ReportError {
     }
 }
 
+/// The knowledge of the gate about an action that is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReportBasis {
+    /// The action is stored, and belongs to the caller.
+    Stored,
+    /// Nothing is stored about it.
+    Unchecked,
+}
+
+/// One report.
+struct Reported<'a> {
+    action: &'a ActionId,
+    session: Option<SessionId>,
+    outcome: Outcome,
+    error: Option<&'a ReportedError>,
+    basis: ReportBasis,
+}
+
 impl Gate {
     /// Reports the outcome of a permitted action. An action that was allowed without a question and
-    /// without a time limit is not stored: its report is recorded unchecked.
+    /// without a time limit is not stored: its report is recorded, marked as `unchecked`, because
+    /// nothing shows that this action was allowed to this caller.
     ///
     /// # Errors
     /// The action or the session is not theirs, the action is not running, or the store failed.
@@ -123,7 +142,7 @@ impl Gate {
             let unchanged = self.rights_of(caller, Look::Anew).await?;
             let held: Option<Held<Approval>> = self.get(action.approval().as_str()).await?;
             let mut batch = Batch { unchanged, ..Batch::default() };
-            let mut of = session.cloned();
+            let (mut of, mut basis) = (session.cloned(), ReportBasis::Stored);
             if let Some(held) = held {
                 if !self.is_theirs(caller, &held.value.request).await? {
                     return Err(ReportError::NotFound);
@@ -136,9 +155,12 @@ impl Gate {
                 batch.writes.push(held.replace(&held.value.with(state))?);
             } else if let Some(held) = self.get::<Running>(action.as_str()).await? {
                 of = Some(self.finish(caller, &held, &mut batch)?);
+            } else {
+                basis = ReportBasis::Unchecked;
             }
             let session = self.session_of(caller, of.as_ref()).await?;
-            batch.records.extend(self.report_records(caller, action, of, outcome, error)?);
+            let report = Reported { action, session: of, outcome, error, basis };
+            batch.records.extend(self.report_records(caller, report)?);
             let alive = session.as_ref().filter(|session| session.is_alive());
             if let (Outcome::Failed, Some(session)) = (outcome, alive) {
                 let step = CountStep::Up { most: u64::MAX };
@@ -181,17 +203,18 @@ impl Gate {
     fn report_records(
         &self,
         caller: &Caller,
-        action: &ActionId,
-        session: Option<SessionId>,
-        outcome: Outcome,
-        error: Option<&ReportedError>,
+        report: Reported<'_>,
     ) -> Result<Vec<Draft>, GateError> {
+        let Reported { action, session, outcome, error, basis } = report;
         let subject = audit::Subject {
             owner: Some(caller.user.to_string()),
             workspace: Some(caller.workspace.to_string()),
             session: session.map(|session| session.to_string()),
         };
-        let payload = json!({"id": action, "status": outcome, "key": caller.key_id()});
+        let mut payload = json!({"id": action, "status": outcome, "key": caller.key_id()});
+        if let (ReportBasis::Unchecked, Some(fields)) = (basis, payload.as_object_mut()) {
+            fields.insert("unchecked".to_owned(), json!(true));
+        }
         let mut records =
             vec![self.record(audit::Event::ActionExecuted, subject.clone(), &payload)?];
         if let Some(error) = error {
@@ -210,15 +233,11 @@ impl Gate {
     }
 
     fn tell_report(&self, caller: &Caller, action: &ActionId, outcome: Outcome) {
-        let state = match outcome {
-            Outcome::Done => "done",
-            Outcome::Failed => "failed",
-        };
         self.bus.tell(Event {
             user: Some(caller.user.clone()),
             workspace: Some(caller.workspace.clone()),
             session: None,
-            what: What::ActionReported { action: action.clone(), state },
+            what: What::ActionReported { action: action.clone(), state: outcome },
         });
     }
 }

@@ -325,7 +325,7 @@ impl Gate {
         match self.commit(batch).await {
             Ok(_) => {
                 let approval = next.request.id.clone();
-                let state = next.state.as_str();
+                let state = next.state.name();
                 let what = What::ApprovalSettled { approval, state, by: None };
                 self.bus.tell(event_of(&next, what));
                 Ok(Cancelled::Now)

@@ -12,8 +12,9 @@
 use std::sync::Arc;
 
 use countersign_core::context::History;
+use countersign_core::fact::FactKind;
 use countersign_core::policy::Session as Relaxation;
-use countersign_core::{Action, Context, Judgement, Policy, Step, Verdict, judge};
+use countersign_core::{Action, Context, Judgement, Policy, Unasked, Verdict, judge};
 
 use crate::audit::Subject;
 use crate::caller::Caller;
@@ -129,7 +130,7 @@ impl Gate {
         }
         match judgement.verdict {
             Verdict::Block => {
-                let why = if blocked_by_origin(&judgement) {
+                let why = if is_outside_origins(&judgement) {
                     Why::Violation(Violation::BlockedOrigin)
                 } else {
                     Why::Blocked
@@ -244,7 +245,7 @@ impl Gate {
         judgement: Judgement,
         digest: String,
     ) -> Result<Option<Submitted>, GateError> {
-        let given = Given { by: basis(policy, &judgement), approval: None };
+        let given = Given { by: basis(&judgement), approval: None };
         self.let_through(case, policy, judgement, digest, given).await
     }
 
@@ -342,31 +343,23 @@ const fn status_of(by: Basis) -> &'static str {
 
 /// The basis of an action about which nobody is asked: its session may have left out the
 /// confirmation, or an earlier answer may apply.
-fn basis(policy: &Policy, judgement: &Judgement) -> Basis {
+fn basis(judgement: &Judgement) -> Basis {
     let mut before = Verdict::Allow;
     for step in &judgement.trace {
-        if before == Verdict::Confirm && step.said < Verdict::Confirm {
-            match step.layer.as_str() {
-                "session" => return relaxed_by(policy, step),
-                "remembered" => return Basis::Remembered,
-                _ => {}
-            }
+        if before == Verdict::Confirm
+            && step.said < Verdict::Confirm
+            && let Some(unasked) = step.unasked
+        {
+            return match unasked {
+                Unasked::AutoConfirm => Basis::AutoConfirm,
+                Unasked::Autonomous => Basis::Autonomous,
+                Unasked::Program => Basis::Program,
+                Unasked::Remembered => Basis::Remembered,
+            };
         }
         before = step.said;
     }
     Basis::Rules
-}
-
-/// The setting that relaxes the session: the first that confirmed something, as in the core.
-fn relaxed_by(policy: &Policy, step: &Step) -> Basis {
-    let session = policy.session_in_force();
-    if session.auto_confirm && step.because.starts_with("auto-confirmed by auto_confirm") {
-        Basis::AutoConfirm
-    } else if session.autonomous {
-        Basis::Autonomous
-    } else {
-        Basis::Program
-    }
 }
 
 /// Reports whether an agent asks a person and nobody has answered: lowered rules and an earlier
@@ -376,8 +369,10 @@ fn is_left_open(case: &Case<'_>, policy: &Policy) -> bool {
     case.proposal.action.is_question() && !policy.answers_questions()
 }
 
-fn blocked_by_origin(judgement: &Judgement) -> bool {
-    judgement.findings.first().is_some_and(|finding| finding.rule.contains("origin"))
+/// Reports whether the strictest finding is about a server outside of the session's origins.
+fn is_outside_origins(judgement: &Judgement) -> bool {
+    let strictest = judgement.findings.first();
+    strictest.is_some_and(|finding| finding.fact == Some(FactKind::UrlForeign))
 }
 
 /// The counter of the pending questions of one person.

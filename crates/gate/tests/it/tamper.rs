@@ -6,7 +6,7 @@ mod matrix;
 use std::time::Duration;
 
 use countersign_gate::approval::{QuorumRow, Say, Scope};
-use countersign_gate::gate::{AnswerError, Answered, Reply};
+use countersign_gate::gate::{AnswerError, Answered, PeopleError, Reply};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::user::Membership;
 use countersign_gate::{Config, Proposal, Submitted};
@@ -140,7 +140,8 @@ fn details_that_were_swapped_are_not_shown_or_answered() {
     change(&world, &approval, |forged| forged["sealed"] = theirs);
     change(&world, &other, |forged| forged["sealed"] = mine);
     for approval in [&approval, &other] {
-        assert!(block_on(world.gate.card(&world.owner, approval)).is_err());
+        let not_shown = block_on(world.gate.card(&world.owner, approval)).unwrap_err();
+        assert!(matches!(not_shown, PeopleError::Tampered(_)), "{not_shown:?}");
         let refused = world.say_as(&world.owner, approval, Say::Approve).unwrap_err();
         assert!(matches!(refused, AnswerError::Tampered(_)), "{refused}");
     }

@@ -6,7 +6,7 @@ use countersign_core::policy::{Policy, Source, Sources};
 use countersign_core::{Action, Verdict};
 use countersign_gate::approval::{Outcome, Say};
 use countersign_gate::gate::{Consent, ReportedError, SiteCredential};
-use countersign_gate::id::SessionId;
+use countersign_gate::id::{ActionId, SessionId};
 use countersign_gate::key::Access;
 use countersign_gate::proposal::{Refusal, Why};
 use countersign_gate::session::{Plan, Violation};
@@ -283,4 +283,39 @@ fn answers_to_another_agent_say_nothing_about_this_one() {
     assert!(factor.why.contains("told no 9 times"), "{}", factor.why);
     assert!(after.risk.factors.iter().all(|factor| factor.name != "history"));
     assert_eq!(told_no.verdict, Verdict::Confirm);
+}
+
+#[test]
+fn a_block_is_about_origins_for_what_it_found_and_not_for_its_name() {
+    let rules = r#"rules: {push-to-origin: {
+        title: Pushes, program: git, args: [push], risk: high, verdict: block,
+        category: destructive_actions, hits: ["git push"], misses: ["git fetch"]}}"#;
+    let user = Source { name: "user.yaml".into(), text: rules.into() };
+    let policy = Policy::load(&Sources { user: Some(user), ..Sources::default() }).unwrap();
+    let world = World::new(Setup { policy, ..Setup::default() });
+    let named = refused(&world, &shell("git push upstream fix"));
+    assert!(named.judgement.unwrap().findings[0].rule.contains("origin"));
+    assert_eq!(named.why, Why::Blocked);
+
+    let origins = Some(vec!["example.com".to_owned()]);
+    let id = world.session(Plan { allowed_origins: origins, ..Plan::default() });
+    let elsewhere = Action::Navigate { url: "https://example.org/".into() };
+    let elsewhere = refused(&world, &Proposal::of(elsewhere).within(&id));
+    assert_eq!(elsewhere.why, Why::Violation(Violation::BlockedOrigin));
+}
+
+#[test]
+fn a_report_about_an_action_that_is_not_stored_says_so_on_record() {
+    let world = world();
+    let unknown = ActionId::draw(&*world.clock).unwrap();
+    let report = world.gate.report(&world.agent, &unknown, None, Outcome::Done, None);
+    block_on(report).unwrap();
+    assert_eq!(last(&world, "action_executed")["unchecked"], true);
+
+    let asked = shell(RISKY);
+    let approval = world.ask(&asked);
+    world.say(&approval, Say::Approve);
+    let permit = world.spend(&approval, &asked).unwrap();
+    block_on(world.gate.report(&world.agent, permit.id(), None, Outcome::Done, None)).unwrap();
+    assert_eq!(last(&world, "action_executed")["unchecked"], Value::Null);
 }

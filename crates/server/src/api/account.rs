@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use countersign_gate::gate::SuperAdmin;
 use countersign_gate::id::UserId;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,28 +35,28 @@ struct ErasedUser {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/users/{id}/disable", "disable_user")
+        post(path::USER_DISABLE, "disable_user")
             .says("Disables somebody: their devices and keys stop working immediately.")
             .gives_media(204, "")
             .to(disable),
-        post("/api/users/{id}/enable", "enable_user")
+        post(path::USER_ENABLE, "enable_user")
             .says("Enables somebody who was disabled: devices and keys that were not revoked work again.")
             .gives_media(204, "")
             .to(enable),
-        post("/api/users/{id}/invite", "invite_user")
+        post(path::USER_INVITE, "invite_user")
             .says("Creates a new sign-in link for somebody you manage who is not signed in anywhere. Their earlier links no longer work.")
             .gives::<Link>(201)
             .to(invite),
-        row(Method::PUT, "/api/users/{id}/super-admin", "change_super_admin")
+        row(Method::PUT, path::USER_SUPER_ADMIN, "change_super_admin")
             .says("Makes somebody else a super admin, or revokes that.")
             .takes::<Promote>()
             .gives_media(204, "")
             .to(promote),
-        row(Method::DELETE, "/api/users/{id}", "remove_user")
+        row(Method::DELETE, path::USER, "remove_user")
             .says("Removes somebody permanently. Their name and their records are kept.")
             .gives_media(204, "")
             .to(remove),
-        post("/api/users/{id}/erase", "erase_user")
+        post(path::USER_ERASE, "erase_user")
             .says("Removes somebody and erases everything stored about them: name, devices, keys, settings, questions, sessions, files and the content of their records. The chain can still be verified.")
             .gives::<ErasedUser>(200)
             .to(erase),

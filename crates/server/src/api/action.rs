@@ -13,6 +13,7 @@ use countersign_gate::gate::ReportedError;
 use countersign_gate::id::{ActionId, ApprovalId, SessionId, WorkspaceId};
 use countersign_gate::proposal::{Refusal, Script, Waits, Why};
 use countersign_gate::{Caller, GateError, Permit, Person, Proposal, Submitted};
+use countersign_wire::{ApprovalCard, Proposed, path};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -24,7 +25,7 @@ use crate::decision::Decision;
 use crate::error::Problem;
 use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
-use crate::view::Proposed;
+use crate::view;
 
 /// A proposal of an agent.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,7 +77,7 @@ struct Report {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/actions", "propose")
+        post(path::ACTIONS, "propose")
             .by(Who::Either)
             .says("Proposes an action outside of any session.")
             .takes::<ProposalBody>()
@@ -84,7 +85,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Proposed>(202)
             .decides()
             .to(propose),
-        post("/api/sessions/{id}/actions", "propose_in_session")
+        post(path::SESSION_ACTIONS, "propose_in_session")
             .by(Who::Either)
             .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and uses an approval immediately. Where a person has changed the action, the permit is for `edited`: run that instead.")
             .takes::<ProposalBody>()
@@ -92,13 +93,13 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Proposed>(202)
             .decides()
             .to(propose_in_session),
-        post("/api/actions/{id}/report", "report")
+        post(path::ACTION_REPORT, "report")
             .by(Who::Either)
             .says("Reports the outcome of a permitted action.")
             .takes::<Report>()
             .gives_media(204, "")
             .to(report),
-        post("/api/approvals/{id}/spend", "spend")
+        post(path::APPROVAL_SPEND, "spend")
             .by(Who::Either)
             .says("Uses an approval for the exact action that was approved, once. Where a person has changed the action, the permit is for `edited`: run that instead.")
             .takes::<ProposalBody>()
@@ -205,7 +206,7 @@ async fn answer(
     match submitted {
         Submitted::Permitted(permit, judgement) => {
             let sessions = permit.session().cloned().into_iter().collect();
-            let body = body::Json(Proposed::permitted(&permit, Some(judgement)));
+            let body = body::Json(view::permitted(&permit, Some(judgement)));
             Ok(Within(body, sessions).into_response())
         }
         Submitted::Refused(refusal) => Err(Problem::from(*refusal)),
@@ -220,7 +221,7 @@ async fn answer(
                 Box::pin(settle(app, caller, questions, proposal, state)).await?
             } else {
                 let card = Box::pin(app.gate.approval_of_caller(caller, &approval)).await?;
-                let body = Json(Proposed::waiting(*waiting, &card));
+                let body = Json(view::waiting(*waiting, &card));
                 (StatusCode::ACCEPTED, body).into_response()
             };
             applied(response.headers_mut(), wait);
@@ -276,10 +277,10 @@ async fn settle(
             Err(Refusal { why, judgement: None, retry_after: None, hit: None }.into())
         }
         state => {
-            let view = app.gate.approval_of_caller(caller, asked.last).await?;
-            let view = crate::view::ApprovalView::from(view);
+            let card = app.gate.approval_of_caller(caller, asked.last).await?;
+            let card = ApprovalCard::from(card);
             let problem = Problem::conflict("not-approved", format!("it is {}", state.as_str()));
-            Err(problem.with("state", state.as_str()).with("approval", json!(view)))
+            Err(problem.with("state", state.as_str()).with("approval", json!(card)))
         }
     }
 }
@@ -293,11 +294,11 @@ async fn spent(
 ) -> Result<Within<Json<Proposed>>, Problem> {
     let Some((last, edited)) = app.gate.replacement(caller, approval).await? else {
         let permit = app.gate.spend(caller, approval, proposal).await?;
-        return Ok(within(&permit, Proposed::permitted(&permit, None)));
+        return Ok(within(&permit, view::permitted(&permit, None)));
     };
     let proposal = Proposal { action: edited, ..proposal.clone() };
     let permit = app.gate.spend(caller, &last, &proposal).await?;
-    Ok(within(&permit, Proposed::permitted(&permit, None).edited(&proposal.action)))
+    Ok(within(&permit, view::edited(view::permitted(&permit, None), &proposal.action)))
 }
 
 /// A permit, with the session in which it lets something run.

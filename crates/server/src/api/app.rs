@@ -8,6 +8,7 @@ use axum::http::Method;
 use countersign_core::app::{Access, Skill};
 use countersign_core::policy::{AppChoice, SkillChoice};
 use countersign_gate::Person;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,16 +75,16 @@ struct ChooseSkill {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/apps", "list_apps")
+        get(path::APPS, "list_apps")
             .says("Apps and their skills, with your choices.")
             .gives::<Listed<AppView>>(200)
             .to(list),
-        row(Method::PUT, "/api/apps/{id}", "choose_for_app")
+        row(Method::PUT, path::APP, "choose_for_app")
             .says("Chooses whether the skills of an app ask.")
             .takes::<ChooseApp>()
             .gives::<Listed<AppView>>(200)
             .to(choose_app),
-        row(Method::PUT, "/api/skills/{id}", "choose_for_skill")
+        row(Method::PUT, path::SKILL, "choose_for_skill")
             .says("Chooses whether a skill asks.")
             .takes::<ChooseSkill>()
             .gives::<Listed<AppView>>(200)

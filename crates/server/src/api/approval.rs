@@ -4,14 +4,17 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use countersign_core::Action;
 use countersign_gate::Caller;
-use countersign_gate::approval::{Say, Scope};
-use countersign_gate::gate::{Answered, Reply, WaitingFirst, Whose};
+use countersign_gate::approval::Say;
+use countersign_gate::gate::{Answered as GateAnswer, Reply, WaitingFirst, Whose};
 use countersign_gate::id::{ApprovalId, SessionId, WorkspaceId};
 use countersign_gate::secret::Secret;
+use countersign_wire::{
+    Answer, AnswerOne, Answered, Answers, AnswersGiven, ApprovalCard, ApprovalState, Confirmation,
+    path,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::action::{Wait, applied, caller_of, settled};
@@ -21,14 +24,13 @@ use crate::body::{self, Path, Query};
 use crate::error::Problem;
 use crate::page::{Listed, page};
 use crate::route::{Route, Who, get, post};
-use crate::view::{ApprovalView, Confirmation};
 
 /// The questions to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
     /// Only those in this state; `pending` are those that wait for an answer of yours.
-    state: Option<StateName>,
+    state: Option<ApprovalState>,
     /// Only those of this session.
     session_id: Option<SessionId>,
     /// Only the questions of a workspace you look after.
@@ -41,138 +43,41 @@ struct Which {
     limit: Option<u16>,
 }
 
-/// A state of an approval.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "ApprovalStateName")]
-enum StateName {
-    Pending,
-    Approved,
-    Rejected,
-    Expired,
-    Cancelled,
-    Started,
-    Done,
-    Failed,
-    Unknown,
-}
-
-impl StateName {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-            Self::Started => "started",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// A person's answer.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Response")]
-struct Respond {
-    /// Yes or no.
-    approved: bool,
-    /// A message for the agent.
-    feedback: Option<String>,
-    /// The scope of a yes.
-    #[serde(default)]
-    scope: Scope,
-    /// The token that came with the question, where it was sent to a device.
-    token: Option<String>,
-    /// The action as you want it instead.
-    edited: Option<Action>,
-}
-
-/// A person's answer to one of several questions.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ResponseToOne")]
-struct RespondOne {
-    approval_id: ApprovalId,
-    approved: bool,
-    feedback: Option<String>,
-    token: Option<String>,
-}
-
-/// Answers to several questions at once.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Responses")]
-struct RespondAll {
-    answers: Vec<RespondOne>,
-}
-
-/// The result of an answer.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct AnswerView {
-    pub(crate) approval_id: String,
-    /// True when the answer counts.
-    pub(crate) accepted: bool,
-    /// The state the question is in now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) state: Option<&'static str>,
-    /// The number of people who have agreed, where more than one must.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) have: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) need: Option<u8>,
-    /// The question about the changed action, which must be answered in its place.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) asked_again: Option<String>,
-    /// The reason that it does not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) problem: Option<Value>,
-}
-
-/// The results of several answers.
-#[derive(Debug, Serialize, JsonSchema)]
-struct AnswersView {
-    results: Vec<AnswerView>,
-}
-
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/approvals", "list_approvals")
+        get(path::APPROVALS, "list_approvals")
             .by(Who::PersonOrLocalAgent)
             .says("Questions, newest first; with `state=pending` those waiting for you, oldest first. An agent over the socket sees those of its own session.")
             .query::<Which>()
-            .gives::<Listed<ApprovalView>>(200)
+            .gives::<Listed<ApprovalCard>>(200)
             .to(list),
-        get("/api/approvals/{id}", "show_approval")
+        get(path::APPROVAL, "show_approval")
             .by(Who::Either)
             .says("One question. Anyone who may see it may wait for the answer with `Prefer: wait=30`.")
-            .gives::<ApprovalView>(200)
+            .gives::<ApprovalCard>(200)
             .to(show),
-        get("/api/approvals/{id}/confirmation", "show_confirmation")
+        get(path::APPROVAL_CONFIRMATION, "show_confirmation")
             .by(Who::Either)
             .says("One question as a confirmation object.")
             .gives::<Confirmation>(200)
             .to(confirmation),
-        get("/api/approvals/{id}/receipt", "show_receipt")
+        get(path::APPROVAL_RECEIPT, "show_receipt")
             .says("What was asked and decided, signed: it can be checked without this server.")
             .gives::<Value>(200)
             .to(receipt),
-        post("/api/approvals/{id}/respond", "respond")
+        post(path::APPROVAL_RESPOND, "respond")
             .says("Answers a question, once: a second answer changes nothing.")
             .by_socket_alone()
-            .takes::<Respond>()
-            .gives::<AnswerView>(200)
+            .takes::<Answer>()
+            .gives::<Answered>(200)
             .to(respond),
-        post("/api/approvals/respond", "respond_all")
+        post(path::APPROVALS_RESPOND, "respond_all")
             .says("Answers several questions, each with its own token: a wrong token affects only its own question.")
             .by_socket_alone()
-            .takes::<RespondAll>()
-            .gives::<AnswersView>(200)
+            .takes::<Answers>()
+            .gives::<AnswersGiven>(200)
             .to(respond_all),
-        post("/api/approvals/{id}/withdraw", "withdraw")
+        post(path::APPROVAL_WITHDRAW, "withdraw")
             .by(Who::Either)
             .says("Withdraws a question.")
             .gives_media(204, "")
@@ -184,24 +89,24 @@ async fn list(
     State(app): State<App>,
     identity: Identity,
     Query(which): Query<Which>,
-) -> Result<Json<Listed<ApprovalView>>, Problem> {
+) -> Result<Json<Listed<ApprovalCard>>, Problem> {
     let person = match identity {
         Identity::Person(person) => person,
         Identity::Caller(caller) => return list_own(&app, &caller, which).await,
     };
     let Which { state, session_id, workspace_id, all, cursor, limit } = which;
     let plain = !all && workspace_id.is_none() && session_id.is_none() && cursor.is_none();
-    if matches!(state, Some(StateName::Pending)) && plain {
+    if matches!(state, Some(ApprovalState::Pending)) && plain {
         let WaitingFirst { cards, damaged, .. } =
             app.gate.waiting_first(&person, usize::MAX).await?;
-        let items = cards.into_iter().map(ApprovalView::from).collect();
+        let items = cards.into_iter().map(ApprovalCard::from).collect();
         return Ok(Json(Listed { items, next: None, damaged }));
     }
     let whose = whose(workspace_id, all);
     let states: Vec<_> = state.iter().map(|state| state.as_str()).collect();
     let page = page(cursor, limit);
     let found = app.gate.approvals(&person, &whose, &states, session_id.as_ref(), &page).await?;
-    Ok(Json(Listed::of(found, ApprovalView::from)))
+    Ok(Json(Listed::of(found, ApprovalCard::from)))
 }
 
 /// Lists the questions that an agent of this machine has asked in one of its sessions.
@@ -209,14 +114,14 @@ async fn list_own(
     app: &App,
     caller: &Caller,
     which: Which,
-) -> Result<Json<Listed<ApprovalView>>, Problem> {
+) -> Result<Json<Listed<ApprovalCard>>, Problem> {
     let Which { state, session_id, workspace_id, all, cursor, limit } = which;
     let session = session_id.filter(|_| !all && workspace_id.is_none());
     let session = session.ok_or_else(|| Problem::bad_request("name a `session_id` of yours"))?;
     let states: Vec<_> = state.iter().map(|state| state.as_str()).collect();
     let page = page(cursor, limit);
     let found = app.gate.approvals_of_caller(caller, &states, &session, &page).await?;
-    Ok(Json(Listed::of(found, ApprovalView::from)))
+    Ok(Json(Listed::of(found, ApprovalCard::from)))
 }
 
 pub(super) fn whose(workspace: Option<WorkspaceId>, all: bool) -> Whose {
@@ -247,7 +152,7 @@ async fn show(
             app.gate.approval_of_caller(caller, &id).await?
         }
     };
-    let mut response = Json(ApprovalView::from(card)).into_response();
+    let mut response = Json(ApprovalCard::from(card)).into_response();
     applied(response.headers_mut(), wait);
     Ok(response)
 }
@@ -290,27 +195,30 @@ async fn respond(
     State(app): State<App>,
     Signed(person): Signed,
     Path(id): Path<ApprovalId>,
-    body::Json(body): body::Json<Respond>,
-) -> Result<Json<AnswerView>, Problem> {
-    let Respond { approved, feedback, scope, token, edited } = body;
-    let (say, token) = (say(approved), token.as_deref().map(token_of).transpose()?);
+    body::Json(body): body::Json<Answer>,
+) -> Result<Json<Answered>, Problem> {
+    let Answer { approved, feedback, scope, token, edited } = body;
+    let (say, token) =
+        (say(approved), token.as_ref().map(|token| token_of(token.expose())).transpose()?);
     let reply = Reply { approval: id.clone(), say, scope, feedback, token, edited };
     let answered = app.gate.answer(&person, reply).await?;
-    Ok(Json(AnswerView::of(&id, answered)))
+    Ok(Json(accepted(&id, answered)))
 }
 
 async fn respond_all(
     State(app): State<App>,
     Signed(person): Signed,
-    body::Json(body): body::Json<RespondAll>,
-) -> Result<Json<AnswersView>, Problem> {
+    body::Json(body): body::Json<Answers>,
+) -> Result<Json<AnswersGiven>, Problem> {
     let replies = body.answers.into_iter().map(|one| {
-        let RespondOne { approval_id, approved, feedback, token } = one;
+        let AnswerOne { approval_id, approved, feedback, token } = one;
+        let id = ApprovalId::parse(&approval_id)?;
         // A malformed token is a wrong token: it spoils only its own answer.
-        let token = token.as_deref().map(token_of);
-        (Reply { feedback, ..Reply::plain(approval_id, say(approved)) }, token)
+        let token = token.as_ref().map(|token| token_of(token.expose()));
+        Ok((Reply { feedback, ..Reply::plain(id, say(approved)) }, token))
     });
-    Ok(Json(AnswersView { results: answer_all(&app, &person, replies.collect()).await? }))
+    let replies = replies.collect::<Result<_, Problem>>()?;
+    Ok(Json(AnswersGiven { results: answer_all(&app, &person, replies).await? }))
 }
 
 /// An answer, and the token it came with.
@@ -321,12 +229,12 @@ pub(crate) async fn answer_all(
     app: &App,
     person: &countersign_gate::Person,
     replies: Vec<WithToken>,
-) -> Result<Vec<AnswerView>, Problem> {
+) -> Result<Vec<Answered>, Problem> {
     let (mut views, mut sound) = (Vec::new(), Vec::new());
     for (reply, token) in replies {
         match token.transpose() {
             Ok(token) => sound.push(Reply { token, ..reply }),
-            Err(problem) => views.push(AnswerView::wrong(&reply.approval, &problem)),
+            Err(problem) => views.push(rejected(&reply.approval, Some(&problem))),
         }
     }
     if sound.is_empty() && !views.is_empty() {
@@ -334,8 +242,8 @@ pub(crate) async fn answer_all(
     }
     for (id, answered) in app.gate.answer_all(person, sound).await? {
         views.push(match answered {
-            Ok(answered) => AnswerView::of(&id, answered),
-            Err(error) => AnswerView::wrong(&id, &error.into()),
+            Ok(answered) => accepted(&id, answered),
+            Err(error) => rejected(&id, Some(&error.into())),
         });
     }
     Ok(views)
@@ -349,46 +257,34 @@ pub(crate) fn token_of(text: &str) -> Result<Secret, Problem> {
     Secret::parse(text).map_err(|error| Problem::forbidden("token", error))
 }
 
-impl AnswerView {
-    /// The reason that it does not count, for a person.
-    pub(crate) fn detail(&self) -> &str {
-        let detail = self.problem.as_ref().and_then(|problem| problem.get("detail"));
-        detail.and_then(Value::as_str).unwrap_or_default()
-    }
-
-    fn of(id: &ApprovalId, answered: Answered) -> Self {
-        let mut view = Self {
-            approval_id: id.to_string(),
-            accepted: true,
-            state: None,
-            have: None,
-            need: None,
-            asked_again: None,
-            problem: None,
-        };
-        match answered {
-            Answered::Settled(state) => view.state = Some(state.as_str()),
-            Answered::Counted { have, need } => {
-                (view.state, view.have, view.need) = (Some("pending"), Some(have), Some(need));
-            }
-            Answered::AskedAgain(next) => {
-                (view.state, view.asked_again) = (Some("cancelled"), Some(next.to_string()));
-            }
+/// The result of an answer that counts.
+fn accepted(id: &ApprovalId, answered: GateAnswer) -> Answered {
+    let mut view = rejected(id, None);
+    view.accepted = true;
+    match answered {
+        GateAnswer::Settled(state) => view.state = Some(state.name()),
+        GateAnswer::Counted { have, need } => {
+            view.state = Some(ApprovalState::Pending);
+            (view.have, view.need) = (Some(have), Some(need));
         }
-        view
-    }
-
-    fn wrong(id: &ApprovalId, problem: &Problem) -> Self {
-        let problem = Some(problem.to_json());
-        Self {
-            approval_id: id.to_string(),
-            accepted: false,
-            state: None,
-            have: None,
-            need: None,
-            asked_again: None,
-            problem,
+        GateAnswer::AskedAgain(next) => {
+            (view.state, view.asked_again) =
+                (Some(ApprovalState::Cancelled), Some(next.to_string()));
         }
+    }
+    view
+}
+
+/// The result of an answer that does not count.
+fn rejected(id: &ApprovalId, problem: Option<&Problem>) -> Answered {
+    Answered {
+        approval_id: id.to_string(),
+        accepted: false,
+        state: None,
+        have: None,
+        need: None,
+        asked_again: None,
+        problem: problem.map(Problem::to_wire),
     }
 }
 

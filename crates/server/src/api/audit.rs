@@ -7,6 +7,7 @@ use countersign_gate::audit::Report;
 use countersign_gate::bytes::Hash;
 use countersign_gate::id::{UserId, WorkspaceId};
 use countersign_gate::store::{Order, RecordQuery};
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,19 +60,19 @@ struct Verified {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/audit", "list_audit")
+        get(path::AUDIT, "list_audit")
             .by(Who::PersonOrKey)
             .says("Records, newest first: your own, your workspace's, or all, as your role allows. A key needs `audit.read`.")
             .query::<Which>()
             .gives::<Listed<Value>>(200)
             .to(list),
-        get("/api/audit/export", "export_audit")
+        get(path::AUDIT_EXPORT, "export_audit")
             .by(Who::PersonOrKey)
             .says("The same, oldest first, one JSON record per line.")
             .query::<Which>()
             .gives_media(200, "application/jsonl")
             .to(export_all),
-        get("/api/audit/verify", "verify_audit")
+        get(path::AUDIT_VERIFY, "verify_audit")
             .says("Verifies the chain, or says where it is damaged.")
             .gives::<Verified>(200)
             .to(verify),

@@ -5,6 +5,7 @@
 
 use axum::extract::State;
 use countersign_gate::Submitted;
+use countersign_wire::{Proposed, path};
 use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::body;
 use crate::error::Problem;
 use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
-use crate::view::Proposed;
+use crate::view;
 
 /// The most proposals in one request: each takes up memory until all are decided.
 const MOST: usize = 256;
@@ -59,7 +60,7 @@ struct Refused {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/actions/batch", "propose_all")
+        post(path::ACTIONS_BATCH, "propose_all")
             .by(Who::Either)
             .says("Proposes up to 256 actions, each decided separately: permitted, waiting or refused. Does not wait for answers.")
             .takes::<Batch>()
@@ -105,13 +106,11 @@ async fn proposed(
     let (caller, submitted, _) =
         decided(app, identity, shown, workspace.as_ref(), &proposal).await?;
     match submitted {
-        Submitted::Permitted(permit, judgement) => {
-            Ok(Proposed::permitted(&permit, Some(judgement)))
-        }
+        Submitted::Permitted(permit, judgement) => Ok(view::permitted(&permit, Some(judgement))),
         Submitted::Refused(refusal) => Err((*refusal).into()),
         Submitted::Waiting(waiting) => {
             let card = Box::pin(app.gate.approval_of_caller(&caller, &waiting.approval)).await?;
-            Ok(Proposed::waiting(*waiting, &card))
+            Ok(view::waiting(*waiting, &card))
         }
     }
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use countersign_core::{Action, Context, JudgementWithEffects};
 use countersign_gate::GateError;
 use countersign_gate::judging::Lane;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,7 +26,7 @@ struct Check {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/check", "check")
+        post(path::CHECK, "check")
             .by(Who::Either)
             .says("Judges an action with the current policy, says what it would touch, and does nothing else.")
             .takes::<Check>()

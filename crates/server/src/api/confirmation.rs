@@ -16,8 +16,9 @@ use countersign_gate::gate::{Card, SpendError};
 use countersign_gate::id::{ApprovalId, SessionId, WorkspaceId};
 use countersign_gate::proposal::{Refusal, Why};
 use countersign_gate::{Caller, Permit, Proposal, Submitted};
+use countersign_wire::{Confirmation, Confirmed, Unanswered, Waiting, path};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::api::action::{Wait, applied, caller_of, decided, settled};
@@ -27,7 +28,6 @@ use crate::body;
 use crate::error::Problem;
 use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
-use crate::view::Confirmation;
 
 /// More text than a person reads before they answer.
 const MOST_CHARACTERS: usize = 4_000;
@@ -54,30 +54,9 @@ struct Question {
     approval_id: Option<ApprovalId>,
 }
 
-/// A person's answer to an agent that asked.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Confirmed {
-    /// True when a person said yes. Silence is a no.
-    approved: bool,
-    /// The person's message to the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    feedback: Option<String>,
-}
-
-/// A question nobody has answered yet.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Unanswered {
-    /// Always `waiting`.
-    status: &'static str,
-    /// The id to go on waiting with.
-    approval_id: String,
-    expires_at: String,
-    confirmation: Confirmation,
-}
-
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/confirmations", "request_confirmation")
+        post(path::CONFIRMATIONS, "request_confirmation")
             .by(Who::Either)
             .says("Asks a person, and returns their yes or no. With `Prefer: wait=30` waits that long for the answer; sent again with the `approval_id` it continues to wait.")
             .takes::<Question>()
@@ -132,7 +111,7 @@ async fn request_confirmation(
             (caller, Submitted::Waiting(waiting), _) => (caller, waiting.approval),
             (caller, Submitted::Permitted(permit, _), _) => {
                 use_up(&app, &caller, &proposal, &permit).await?;
-                return Ok(Within(Confirmed::yes(None).into_response(), sessions).into_response());
+                return Ok(Within(yes(None), sessions).into_response());
             }
             (_, Submitted::Refused(refusal), _) => return refused(*refusal),
         },
@@ -147,7 +126,7 @@ async fn request_confirmation(
 /// A no from earlier in this session is an answer; any other refusal is a problem.
 fn refused(refusal: Refusal) -> Result<Response, Problem> {
     match refusal.why {
-        Why::Declined(feedback) => Ok(Confirmed::no(feedback).into_response()),
+        Why::Declined(feedback) => Ok(no(feedback)),
         _ => Err(refusal.into()),
     }
 }
@@ -169,7 +148,7 @@ impl Asked<'_> {
         } else {
             let card = app.gate.approval_of_caller(caller, approval).await?;
             if card.state.is_pending() {
-                let body = body::Json(Unanswered::of(&card));
+                let body = body::Json(unanswered(&card));
                 return Ok((StatusCode::ACCEPTED, body).into_response());
             }
             card.state
@@ -180,16 +159,16 @@ impl Asked<'_> {
                     Ok(permit) => permit,
                     // A yes that was not fetched in time.
                     Err(SpendError::Settled("expired")) => {
-                        return Ok(Confirmed::no(None).into_response());
+                        return Ok(no(None));
                     }
                     Err(error) => return Err(error.into()),
                 };
                 use_up(app, caller, proposal, &permit).await?;
-                Ok(Confirmed::yes(decision.feedback).into_response())
+                Ok(yes(decision.feedback))
             }
-            Settled::Rejected { decision } => Ok(Confirmed::no(decision.feedback).into_response()),
+            Settled::Rejected { decision } => Ok(no(decision.feedback)),
             Settled::Pending { .. } | Settled::Expired { .. } | Settled::Cancelled { .. } => {
-                Ok(Confirmed::no(None).into_response())
+                Ok(no(None))
             }
             state @ (Settled::Started { .. }
             | Settled::Done { .. }
@@ -213,27 +192,19 @@ async fn use_up(
     Ok(app.gate.report(caller, permit.id(), session, Outcome::Done, None).await?)
 }
 
-impl Confirmed {
-    const fn yes(feedback: Option<String>) -> Self {
-        Self { approved: true, feedback }
-    }
-
-    const fn no(feedback: Option<String>) -> Self {
-        Self { approved: false, feedback }
-    }
-
-    fn into_response(self) -> Response {
-        body::Json(self).into_response()
-    }
+fn yes(feedback: Option<String>) -> Response {
+    body::Json(Confirmed { approved: true, feedback }).into_response()
 }
 
-impl Unanswered {
-    fn of(card: &Card) -> Self {
-        Self {
-            status: "waiting",
-            approval_id: card.approval.to_string(),
-            expires_at: card.expires_at.to_string(),
-            confirmation: Confirmation::from(card),
-        }
+fn no(feedback: Option<String>) -> Response {
+    body::Json(Confirmed { approved: false, feedback }).into_response()
+}
+
+fn unanswered(card: &Card) -> Unanswered {
+    Unanswered {
+        status: Waiting::Waiting,
+        approval_id: card.approval.to_string(),
+        expires_at: card.expires_at.to_string(),
+        confirmation: Confirmation::from(card),
     }
 }

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use countersign_gate::id::{DeviceId, UserId};
 use countersign_gate::secret::Secret;
 use countersign_gate::user::{Device, DeviceRole, DeviceState};
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,27 +87,27 @@ impl Link {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/devices", "list_devices")
+        get(path::DEVICES, "list_devices")
             .says("Your devices, or those of somebody you manage.")
             .query::<Which>()
             .gives::<Listed<DeviceView>>(200)
             .to(list),
-        post("/api/devices", "request_device")
+        post(path::DEVICES, "request_device")
             .by(Who::KeyAnywhere)
             .says("Requests approval of a machine, with a key that does not work there yet.")
             .takes::<Ask>()
             .gives::<NewDevice>(201)
             .to(request),
-        post("/api/devices/invite", "invite_device")
+        post(path::DEVICES_INVITE, "invite_device")
             .says("Creates a link that signs in one more device of yours, once.")
             .gives::<Link>(201)
             .to(invite),
-        post("/api/devices/{id}/approve", "approve_device")
+        post(path::DEVICE_APPROVE, "approve_device")
             .says("Approves a waiting device.")
             .takes::<Approve>()
             .gives_media(204, "")
             .to(approve),
-        row(Method::DELETE, "/api/devices/{id}", "revoke_device")
+        row(Method::DELETE, path::DEVICE, "revoke_device")
             .says("Revokes a device of yours, or of somebody you manage, immediately and permanently.")
             .gives_media(204, "")
             .to(revoke),

@@ -10,6 +10,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use countersign_gate::id::{FileId, SessionId};
 use countersign_gate::transfer::{FileMeta, FileState, Reader};
+use countersign_wire::path;
 use futures_util::stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,18 +50,18 @@ pub(super) struct FileView {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/sessions/{id}/files", "list_files")
+        get(path::SESSION_FILES, "list_files")
             .by(Who::Either)
             .says("The files of a session, oldest first.")
             .query::<Which>()
             .gives::<Listed<FileView>>(200)
             .to(list),
-        get("/api/sessions/{id}/files/zip", "zip_files")
+        get(path::SESSION_FILES_ZIP, "zip_files")
             .by(Who::Either)
             .says("All files of a session as one ZIP archive, packed as it is sent.")
             .gives_media(200, "application/zip")
             .to(zip),
-        get("/api/sessions/{id}/files/{file}", "get_file")
+        get(path::SESSION_FILE, "get_file")
             .by(Who::Either)
             .says("The content of a file, or the part that `Range` asks for.")
             .gives_media(200, "application/octet-stream")

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use countersign_gate::gate::Kept;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,18 +32,18 @@ struct HaltedInMemory {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/halt", "is_halted")
+        get(path::HALT, "is_halted")
             .by(Who::Either)
             .says("Whether everything is halted.")
             .gives::<Halted>(200)
             .to(show),
-        post("/api/halt", "halt")
+        post(path::HALT, "halt")
             .says("Stops everything: nothing more is allowed, and pending questions are cancelled. Works on a full disk too: then 200 says that it is not stored yet.")
             .by_socket_alone()
             .gives_media(204, "")
             .gives::<HaltedInMemory>(200)
             .to(halt),
-        post("/api/halt/resume", "resume")
+        post(path::HALT_RESUME, "resume")
             .says("Resumes after a stop. Only a super admin may.")
             .gives_media(204, "")
             .to(resume),

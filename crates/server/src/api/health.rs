@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use countersign_gate::scope::METRICS_READ;
 use countersign_gate::store::{Kind, Query};
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,19 +26,19 @@ struct Health {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/health", "health")
+        get(path::HEALTH, "health")
             .by(Who::Anybody)
             .says("The server runs.")
             .gives::<Health>(200)
             .to(health),
-        get("/api/ready", "ready")
+        get(path::READY, "ready")
             .by(Who::Anybody)
             .says(
                 "The server can decide: its store can be read and written, the disk has space, and it is not shutting down.",
             )
             .gives::<Health>(200)
             .to(ready),
-        get("/api/metrics", "metrics")
+        get(path::METRICS, "metrics")
             .by(Who::Either)
             .says("Metrics for Prometheus. A key needs `metrics.read`.")
             .gives_media(200, "text/plain; version=0.0.4")

@@ -11,6 +11,7 @@ use countersign_gate::audit::{Event, Record, export};
 use countersign_gate::gate::ReadError;
 use countersign_gate::store::{Order, RecordQuery};
 use countersign_gate::{Caller, Person};
+use countersign_wire::path;
 use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,17 +50,17 @@ struct Erased {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/history", "list_history")
+        get(path::HISTORY, "list_history")
             .says("The records of what your agents did and what was decided, newest first.")
             .query::<Which>()
             .gives::<Listed<Value>>(200)
             .to(list),
-        get("/api/history/export", "export_history")
+        get(path::HISTORY_EXPORT, "export_history")
             .says("All of these, oldest first, one JSON record per line.")
             .query::<Which>()
             .gives_media(200, "application/jsonl")
             .to(export_all),
-        row(axum::http::Method::DELETE, "/api/history", "erase_history")
+        row(axum::http::Method::DELETE, path::HISTORY, "erase_history")
             .says("Erases the content of records about you. The chain can still be verified.")
             .gives::<Erased>(200)
             .to(erase),

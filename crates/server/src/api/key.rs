@@ -11,6 +11,7 @@ use countersign_gate::id::{KeyId, UserId, WorkspaceId};
 use countersign_gate::key::{Access, ApiKey, Devices, NewKey, WRITES};
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,22 +103,22 @@ struct NewKeyView {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/keys", "list_keys")
+        get(path::KEYS, "list_keys")
             .says("Your keys, or those of somebody you manage, with how often each was used.")
             .query::<Which>()
             .gives::<Listed<KeyView>>(200)
             .to(list),
-        post("/api/keys", "create_key")
+        post(path::KEYS, "create_key")
             .says("Creates a key. Its secret is shown only once.")
             .takes::<Make>()
             .gives::<NewKeyView>(201)
             .to(create),
-        post("/api/keys/{id}/rotate", "rotate_key")
+        post(path::KEY_ROTATE, "rotate_key")
             .says("Replaces a key with a new one; the old one keeps working for a while.")
             .takes::<Rotate>()
             .gives::<NewKeyView>(201)
             .to(rotate),
-        row(Method::DELETE, "/api/keys/{id}", "revoke_key")
+        row(Method::DELETE, path::KEY, "revoke_key")
             .says("Revokes a key immediately and permanently.")
             .by_socket_alone()
             .gives_media(204, "")

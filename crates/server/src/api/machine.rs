@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use countersign_gate::id::WorkspaceId;
 use countersign_gate::machine::{Machine, Proof};
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,12 +64,12 @@ impl From<Machine> for MachineView {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/machines", "list_machines")
+        get(path::MACHINES, "list_machines")
             .says("The last check that each machine reported.")
             .query::<Which>()
             .gives::<Listed<MachineView>>(200)
             .to(list),
-        post("/api/machines", "prove_machine")
+        post(path::MACHINES, "prove_machine")
             .by(Who::Either)
             .says("Stores the checks of a machine, in place of its earlier ones.")
             .takes::<Proof>()

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,7 +23,7 @@ struct Me {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/me", "show_me")
+        get(path::ME, "show_me")
             .says("Your user and role, and the CSRF token of your browser.")
             .gives::<Me>(200)
             .to(show),

@@ -5,6 +5,7 @@ use axum::extract::State;
 use countersign_gate::approval::QuorumRow;
 use countersign_gate::id::WorkspaceId;
 use countersign_gate::offline::OfflineDecision;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,13 +48,13 @@ struct QuorumRows {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/offline", "deliver_offline")
+        post(path::OFFLINE, "deliver_offline")
             .by(Who::Either)
             .says("Records decisions that were made while the server could not be reached: in order, each once.")
             .takes::<Deliver>()
             .gives::<Delivered>(200)
             .to(deliver),
-        get("/api/quorum", "show_quorum")
+        get(path::QUORUM, "show_quorum")
             .by(Who::Either)
             .says("The rules for when people other than the agent's owner must agree: hooks do not leave these to the host.")
             .gives::<QuorumRows>(200)

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use countersign_gate::signed_policy::SignedPolicy;
+use countersign_wire::path;
 
 use crate::app::App;
 use crate::auth::Identity;
@@ -10,7 +11,7 @@ use crate::route::{Route, Who, get};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/policy", "show_policy")
+        get(path::POLICY, "show_policy")
             .by(Who::Either)
             .says("The organisation's policy and that of your workspace, signed by the server.")
             .gives::<SignedPolicy>(200)

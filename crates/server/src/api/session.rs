@@ -11,6 +11,7 @@ use countersign_gate::id::{SessionId, WorkspaceId};
 use countersign_gate::process::{self, Descent, Process, Processes, descends_from};
 use countersign_gate::session::Plan;
 use countersign_gate::vault::Credential;
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,45 +96,45 @@ struct Stopped {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/sessions", "start_session")
+        post(path::SESSIONS, "start_session")
             .by(Who::Either)
             .says("Begins a session.")
             .takes::<Begin>()
             .gives::<SessionView>(200)
             .gives::<SessionView>(201)
             .to(start),
-        get("/api/sessions", "list_sessions")
+        get(path::SESSIONS, "list_sessions")
             .by(Who::PersonOrLocalAgent)
             .says("Sessions, newest first; an agent over the socket sees its own.")
             .query::<Which>()
             .gives::<Listed<SessionView>>(200)
             .to(list),
-        get("/api/sessions/{id}", "show_session")
+        get(path::SESSION, "show_session")
             .by(Who::Either)
             .says("One session, with its progress.")
             .gives::<SessionView>(200)
             .to(show),
-        row(Method::PATCH, "/api/sessions/{id}", "switch_session_mode")
+        row(Method::PATCH, path::SESSION, "switch_session_mode")
             .by(Who::Either)
             .says("Switches a session to explore or task mode, from the next action on; an agent may only switch back to exploring.")
             .takes::<ModeChange>()
             .gives::<SessionView>(200)
             .to(switch_mode),
-        post("/api/sessions/{id}/complete", "complete_session")
+        post(path::SESSION_COMPLETE, "complete_session")
             .by(Who::Either)
             .says("Ends a session whose agent has finished.")
             .gives_media(204, "")
             .to(complete),
-        post("/api/sessions/{id}/stop", "stop_session")
+        post(path::SESSION_STOP, "stop_session")
             .says("Stops a session: its pending questions are cancelled.")
             .by_socket_alone()
             .gives_media(204, "")
             .to(stop),
-        post("/api/sessions/{id}/resume", "resume_session")
+        post(path::SESSION_RESUME, "resume_session")
             .says("Resumes a paused session.")
             .gives_media(204, "")
             .to(resume),
-        post("/api/sessions/stop", "stop_all_sessions")
+        post(path::SESSIONS_STOP, "stop_all_sessions")
             .says("Stops every session you manage.")
             .by_socket_alone()
             .gives::<Stopped>(200)

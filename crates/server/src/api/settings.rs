@@ -6,6 +6,7 @@ use axum::http::{Method, StatusCode};
 use countersign_core::policy::SkillChoices;
 use countersign_gate::id::RememberedId;
 use countersign_gate::settings::{Logging, Settings};
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,20 +56,17 @@ struct RememberedView {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/settings", "show_settings")
-            .says("Your settings.")
-            .gives::<Settings>(200)
-            .to(show),
-        row(Method::PATCH, "/api/settings", "change_settings")
+        get(path::SETTINGS, "show_settings").says("Your settings.").gives::<Settings>(200).to(show),
+        row(Method::PATCH, path::SETTINGS, "change_settings")
             .says("Changes your settings, from the next action on.")
             .takes::<Change>()
             .gives::<Settings>(200)
             .to(change),
-        get("/api/settings/remembered", "list_remembered")
+        get(path::SETTINGS_REMEMBERED, "list_remembered")
             .says("Your remembered answers.")
             .gives::<Listed<RememberedView>>(200)
             .to(remembered),
-        row(Method::DELETE, "/api/settings/remembered/{id}", "forget_remembered")
+        row(Method::DELETE, path::SETTINGS_REMEMBERED_ANSWER, "forget_remembered")
             .says("Forgets an answer: its question is asked again from now on.")
             .by_socket_alone()
             .gives_media(204, "")

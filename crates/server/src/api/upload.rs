@@ -12,6 +12,7 @@ use countersign_gate::Caller;
 use countersign_gate::bytes::Hash;
 use countersign_gate::id::{FileId, SessionId};
 use countersign_gate::transfer::{FileName, Incoming, NewFile, TransferError, Upload};
+use countersign_wire::path;
 use futures_util::{Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,35 +74,35 @@ impl From<Upload> for UploadView {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        post("/api/sessions/{id}/files", "upload_files")
+        post(path::SESSION_FILES, "upload_files")
             .by(Who::Either)
             .says("Uploads files as a form; each is stored as it arrives.")
             .takes_media("multipart/form-data")
             .gives::<Listed<FileView>>(201)
             .to(upload),
-        post("/api/sessions/{id}/uploads", "begin_upload")
+        post(path::SESSION_UPLOADS, "begin_upload")
             .by(Who::Either)
             .says("Starts the upload of a file in pieces.")
             .takes::<Begin>()
             .gives::<UploadView>(201)
             .to(begin),
-        get("/api/sessions/{id}/uploads/{file}", "show_upload")
+        get(path::SESSION_UPLOAD, "show_upload")
             .by(Who::Either)
             .says("The state of an upload: where to continue.")
             .gives::<UploadView>(200)
             .to(show),
-        row(Method::PATCH, "/api/sessions/{id}/uploads/{file}", "continue_upload")
+        row(Method::PATCH, path::SESSION_UPLOAD, "continue_upload")
             .by(Who::Either)
             .says("The next piece, from `Upload-Offset` on. The part of an interrupted piece that arrived is kept.")
             .takes_media("application/octet-stream")
             .gives::<UploadView>(200)
             .to(go_on),
-        post("/api/sessions/{id}/uploads/{file}/finish", "finish_upload")
+        post(path::SESSION_UPLOAD_FINISH, "finish_upload")
             .by(Who::Either)
             .says("Completes an upload.")
             .gives::<FileView>(200)
             .to(finish),
-        row(Method::DELETE, "/api/sessions/{id}/uploads/{file}", "abort_upload")
+        row(Method::DELETE, path::SESSION_UPLOAD, "abort_upload")
             .by(Who::Either)
             .says("Cancels an upload and drops what has arrived.")
             .gives_media(204, "")

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use countersign_gate::caller::Person;
 use countersign_gate::gate::{Page, Whose};
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ struct KeyUsage {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/usage", "show_usage")
+        get(path::USAGE, "show_usage")
             .says("The usage of your agents and programs.")
             .gives::<Usage>(200)
             .to(show),

@@ -8,6 +8,7 @@ use axum::http::{Method, StatusCode};
 use countersign_gate::gate::{Joined, PeopleError, Removed};
 use countersign_gate::id::{UserId, WorkspaceId};
 use countersign_gate::user::{Membership, User, UserKind};
+use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,35 +109,35 @@ struct WorkspaceView {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/users", "list_users")
+        get(path::USERS, "list_users")
             .says("Yourself, the members of a workspace you manage, or everyone.")
             .query::<Which>()
             .gives::<Listed<UserView>>(200)
             .to(list),
-        post("/api/users", "add_user")
+        post(path::USERS, "add_user")
             .says("Adds a person or a bot to a workspace you manage.")
             .takes::<Add>()
             .gives::<NewUser>(201)
             .to(add),
-        row(Method::PUT, "/api/users/{user}/workspaces/{workspace}", "change_membership")
+        row(Method::PUT, path::MEMBERSHIP, "change_membership")
             .says("Makes somebody a member or an admin of a workspace, or neither. Somebody from outside is invited by a workspace admin (202), and joins by accepting.")
             .takes::<Member>()
             .gives_media(204, "")
             .gives_media(202, "")
             .to(change_membership),
-        post("/api/workspaces/{id}/join", "join_workspace")
+        post(path::WORKSPACE_JOIN, "join_workspace")
             .says("Joins a workspace that you were invited to.")
             .gives_media(204, "")
             .to(join),
-        post("/api/workspaces/{id}/decline", "decline_workspace")
+        post(path::WORKSPACE_DECLINE, "decline_workspace")
             .says("Declines an invitation to a workspace.")
             .gives_media(204, "")
             .to(decline),
-        get("/api/workspaces", "list_workspaces")
+        get(path::WORKSPACES, "list_workspaces")
             .says("The workspaces you belong to; all, for super admins.")
             .gives::<Listed<WorkspaceView>>(200)
             .to(workspaces),
-        post("/api/workspaces", "add_workspace")
+        post(path::WORKSPACES, "add_workspace")
             .says("Creates a workspace, which its creator manages.")
             .takes::<AddWorkspace>()
             .gives::<WorkspaceView>(201)

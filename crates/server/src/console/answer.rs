@@ -9,7 +9,7 @@ use countersign_gate::gate::{Answered, Reply};
 use countersign_gate::id::ApprovalId;
 use serde_json::Value;
 
-use crate::api::approval::{AnswerView, answer_all, token_of};
+use crate::api::approval::{answer_all, token_of};
 use crate::app::App;
 use crate::auth::Signed;
 use crate::body::{Form, Path};
@@ -119,7 +119,7 @@ fn edited(action: Value, field: Option<&str>, text: &str) -> Result<Action, Prob
 #[template(path = "answers.html")]
 struct Answers {
     frame: Frame,
-    results: Vec<AnswerView>,
+    results: Vec<countersign_wire::Answered>,
 }
 
 async fn answer_group(

@@ -3,9 +3,8 @@
 use countersign_gate::gate::Card;
 use countersign_gate::id::{ActionId, UserId};
 use countersign_gate::secret::Secret;
+use countersign_wire::{ApprovalState, Outcome};
 use serde_json::{Value, json};
-
-use crate::live::Written;
 
 /// A question that waits.
 pub(super) fn required(card: &Card) -> Value {
@@ -42,21 +41,20 @@ fn names(action: &str) -> (&str, String) {
 }
 
 /// The message that a question is settled, and how.
-pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> Written {
+pub(super) fn settled(card: &Card, state: ApprovalState, by: Option<&UserId>) -> Value {
     let feedback = card.state.decision().and_then(|decision| decision.feedback.as_deref());
-    let body = json!({
-        "approval_id": card.approval,
-        "session_id": card.session,
-        "state": state,
-        "by": by,
-        "feedback": feedback,
-    });
     let kind = match state {
-        "expired" => "app_skill_confirmation_expired",
-        "done" | "failed" | "unknown" => "app_skill_completed",
-        _ => "app_skill_confirmation_resolved",
+        ApprovalState::Expired => "app_skill_confirmation_expired",
+        ApprovalState::Done | ApprovalState::Failed | ApprovalState::Unknown => {
+            "app_skill_completed"
+        }
+        ApprovalState::Pending
+        | ApprovalState::Approved
+        | ApprovalState::Rejected
+        | ApprovalState::Cancelled
+        | ApprovalState::Started => "app_skill_confirmation_resolved",
     };
-    let socket = json!({
+    json!({
         "type": kind,
         "payload": {
             "app_skill_id": card.approval,
@@ -65,22 +63,19 @@ pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> 
             "resolved_by": by,
             "feedback": feedback,
         },
-    });
-    Written::of(&body, &socket)
+    })
 }
 
 /// The message that an action ran or failed.
-pub(super) fn completed(action: &ActionId, session: Option<&str>, state: &'static str) -> Written {
-    let body = json!({"action_id": action, "session_id": session, "state": state});
-    let socket = json!({
+pub(super) fn completed(action: &ActionId, state: Outcome) -> Value {
+    json!({
         "type": "app_skill_completed",
         "payload": {
             "app_skill_id": action.approval(),
             "action_id": action,
             "status": state,
         },
-    });
-    Written::of(&body, &socket)
+    })
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use countersign_gate::Caller;
-use countersign_gate::id::DeviceId;
 use countersign_gate::secret::Secret;
+use countersign_wire::path;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -25,7 +25,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/events", "events")
+        get(path::EVENTS, "events")
             .by(Who::PersonOrKey)
             .says("Events as server-sent events; continues after `Last-Event-ID`.")
             .gives_media(200, "text/event-stream")
@@ -165,7 +165,7 @@ impl Stream {
         }
         let data = match &self.identity {
             Identity::Person(person) => {
-                if signs_out(told, person.device().map(DeviceId::as_str)) {
+                if told.signs_out(person.device()) {
                     return Err(Over);
                 }
                 &told.written().person
@@ -215,14 +215,6 @@ impl Stream {
         };
         Ok(())
     }
-}
-
-/// Reports whether an event signs this device out.
-pub(super) fn signs_out(told: &Told, device: Option<&str>) -> bool {
-    // An event without a device signs all of them out; a person without a device is signed out only
-    // by such an event.
-    let says = |device: &str| told.written().person.contains(device);
-    told.name == "signed_out" && (says("null") || device.is_some_and(says))
 }
 
 fn agent_data<'a>(told: &'a Told, caller: &Caller) -> Option<&'a String> {

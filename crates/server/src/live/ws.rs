@@ -8,7 +8,7 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use countersign_gate::Person;
-use countersign_gate::id::DeviceId;
+use countersign_wire::{Event as Live, path};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,8 +21,7 @@ use crate::auth::{Remote, Signed, same_origin};
 use crate::body::Query;
 use crate::error::{Problem, too_many};
 use crate::live::incoming::{Incoming, SkillResponse};
-use crate::live::sse::signs_out;
-use crate::live::{Listening, Present, RESYNC, Told, waiting};
+use crate::live::{Listening, Present, Told, waiting};
 use crate::route::{Route, Who, get};
 
 /// The size of the largest message, which is enough to answer a hundred questions.
@@ -33,7 +32,7 @@ const SEND_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get("/api/ws", "websocket")
+        get(path::WS, "websocket")
             .by(Who::Person)
             .says("The WebSocket of a device: `app_skill_confirmation_required` and its answers.")
             .query::<How>()
@@ -178,7 +177,7 @@ impl Device {
         let Some(missed) = self.listening.since(self.seen) else {
             self.check_signed_in().await?;
             if !self.how.waiting {
-                let look_again = json!({"type": RESYNC, "payload": {}});
+                let look_again = json!({"type": Live::Resync {}.name(), "payload": {}});
                 return send(socket, look_again.to_string().into()).await;
             }
             return self.tell_waiting(socket).await;
@@ -194,7 +193,7 @@ impl Device {
             return Ok(());
         }
         self.seen = told.number;
-        if signs_out(told, self.person.device().map(DeviceId::as_str)) {
+        if told.signs_out(self.person.device()) {
             return Err(End::SignedOut);
         }
         if told.changes_rights() {

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, bail};
+use countersign_core::{Judgement, Verdict};
+use countersign_wire::{ApprovalCard, ApprovalState, Outcome, Proposed, path, problem};
 use hyper::Method;
 use serde_json::{Value, json};
 
 use super::Pace;
 use super::person::Person;
 use super::script::{HOME, PROJECT, Scene, Step};
-use crate::client::{Client, ClientError, Refused};
-use crate::listing::{field, part};
+use crate::client::{Client, ClientError, Refused, typed};
+use crate::listing::field;
 use crate::show::{Paint, one_line};
 
 /// Seconds to wait for an answer in one request.
@@ -70,7 +72,7 @@ impl Agent {
     ) -> Result<Self> {
         let body = json!({"consent": true, "plan": {"task": "Mend the rounding of prices"}});
         // A person consents to the session; the agent's key could not.
-        let session = field(&owner.post("/api/sessions", &body).await?, "session_id").to_owned();
+        let session = field(&owner.post(path::SESSIONS, &body).await?, "session_id").to_owned();
         Ok(Self { key, owner, person, pace, session, tally: Tally::default() })
     }
 
@@ -85,11 +87,11 @@ impl Agent {
                 }
                 Step::Group(story, scenes) => self.group(story, scenes).await?,
                 Step::Halt => {
-                    self.owner.call("/api/halt").await?;
+                    self.owner.call(path::HALT).await?;
                     aside("the person halts everything")?;
                 }
                 Step::Resume => {
-                    self.owner.call("/api/halt/resume").await?;
+                    self.owner.call(path::HALT_RESUME).await?;
                     aside("the person resumes everything")?;
                 }
             }
@@ -125,11 +127,11 @@ impl Agent {
                     outcome("allowed", &warned.unwrap_or_default())?;
                 }
                 Said::Refused { kind, reason } => {
-                    let halted = kind == "halted";
+                    let halted = kind == problem::HALTED;
                     let count =
                         if halted { &mut self.tally.halted } else { &mut self.tally.blocked };
                     *count = count.saturating_add(1);
-                    let word = if kind == "blocked" { "blocked" } else { "refused" };
+                    let word = if kind == problem::BLOCKED { "blocked" } else { "refused" };
                     outcome(word, &format!(": {reason}"))?;
                 }
                 Said::Waiting { approval, reason } => {
@@ -157,13 +159,13 @@ impl Agent {
     }
 
     async fn propose(&self, scene: &Scene) -> Result<Said> {
-        let path = format!("/api/sessions/{}/actions", part(&self.session));
-        match self.key.post(&path, &proposal(scene)).await {
-            Ok(said) => read(&said),
+        let path = path::of(path::SESSION_ACTIONS, &[&self.session]);
+        match self.key.send_to(&path, &proposal(scene)).await {
+            Ok(said) => Ok(read(said)),
             Err(ClientError::Refused(refused)) => {
-                let judged =
-                    refused.body.get("judgement").map(|judgement| field(judgement, "reason"));
-                let reason = judged.filter(|_| refused.kind == "blocked");
+                let judged = refused.problem.more.get("judgement");
+                let judged = judged.map(|judgement| field(judgement, "reason"));
+                let reason = judged.filter(|_| refused.kind == problem::BLOCKED);
                 let reason = one_line(reason.unwrap_or(&refused.detail)).into_owned();
                 let Refused { kind, .. } = *refused;
                 Ok(Said::Refused { kind, reason })
@@ -174,36 +176,41 @@ impl Agent {
 
     /// Waits for the answer, and spends the approval if there is one.
     async fn settle(&mut self, scene: &Scene, approval: &str) -> Result<()> {
-        let path = format!("/api/approvals/{}", part(approval));
+        let path = path::of(path::APPROVAL, &[approval]);
         let settled = loop {
-            let question = self.key.ask(Method::GET, &path, None, Some(WAIT)).await?;
-            if field(&question, "state") != "pending" {
-                break question;
+            let card = self.key.ask(Method::GET, &path, None, Some(WAIT)).await?;
+            let card: ApprovalCard = typed(card)?;
+            if !card.state.is_pending() {
+                break card;
             }
         };
-        let state = field(&settled, "state");
+        let state = settled.state;
         let count = match state {
-            "approved" => {
-                let permit = self.key.post(&format!("{path}/spend"), &proposal(scene)).await?;
-                self.report(field(&permit, "action_id")).await?;
+            ApprovalState::Approved => {
+                let path = path::of(path::APPROVAL_SPEND, &[approval]);
+                let permit = self.key.send_to(&path, &proposal(scene)).await?;
+                let Proposed::Permitted { action_id, .. } = permit else {
+                    bail!("an approval was spent, and the server asks again");
+                };
+                self.report(&action_id).await?;
                 &mut self.tally.approved
             }
-            "rejected" => &mut self.tally.rejected,
+            ApprovalState::Rejected => &mut self.tally.rejected,
             _ => &mut self.tally.expired,
         };
         *count = count.saturating_add(1);
-        let feedback = match (state, field(&settled, "feedback")) {
-            ("expired", _) => ": nobody answered in time".to_owned(),
-            (_, "") => String::new(),
-            (_, feedback) => format!(": {}", one_line(feedback)),
+        let feedback = match (state, settled.feedback) {
+            (ApprovalState::Expired, _) => ": nobody answered in time".to_owned(),
+            (_, None) => String::new(),
+            (_, Some(feedback)) => format!(": {}", one_line(&feedback)),
         };
-        outcome(state, &format!(" ({}){feedback}", scene.shown))?;
+        outcome(state.as_str(), &format!(" ({}){feedback}", scene.shown))?;
         Ok(())
     }
 
     async fn report(&self, action: &str) -> Result<()> {
-        let body = json!({"outcome": "done", "session_id": self.session});
-        self.key.post(&format!("/api/actions/{}/report", part(action)), &body).await?;
+        let body = json!({"outcome": Outcome::Done, "session_id": self.session});
+        self.key.post(&path::of(path::ACTION_REPORT, &[action]), &body).await?;
         Ok(())
     }
 }
@@ -216,16 +223,16 @@ fn proposal(scene: &Scene) -> Value {
     })
 }
 
-fn read(said: &Value) -> Result<Said> {
-    let judgement = said.get("judgement").cloned().unwrap_or_default();
-    let reason = one_line(field(&judgement, "reason")).into_owned();
-    match field(said, "status") {
-        "permitted" => {
-            let warned = (field(&judgement, "verdict") == "warn").then_some(reason);
-            Ok(Said::Permitted { action: field(said, "action_id").to_owned(), warned })
+fn read(said: Proposed) -> Said {
+    let reason = |judgement: &Judgement| one_line(&judgement.reason).into_owned();
+    match said {
+        Proposed::Permitted { action_id, judgement, .. } => {
+            let warned = judgement.filter(|judgement| judgement.verdict == Verdict::Warn);
+            Said::Permitted { action: action_id, warned: warned.as_deref().map(reason) }
         }
-        "waiting" => Ok(Said::Waiting { approval: field(said, "approval_id").to_owned(), reason }),
-        other => Err(anyhow!("the server said `{other}`")),
+        Proposed::Waiting { approval_id, judgement, .. } => {
+            Said::Waiting { approval: approval_id, reason: reason(&judgement) }
+        }
     }
 }
 

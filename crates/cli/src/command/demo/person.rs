@@ -1,13 +1,14 @@
 //! The scripted person: answers over HTTP, from a device of their own.
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use countersign_wire::{
+    Answer, AnswerOne, Answered, Answers, AnswersGiven, ApprovalCard, Scope, path,
+};
 use tokio::task::JoinHandle;
 
 use super::Pace;
 use super::script::Reaction;
 use crate::client::Client;
-use crate::listing::{field, part};
 
 /// A scripted person who reads a question, thinks, and answers.
 #[derive(Debug, Clone)]
@@ -32,8 +33,8 @@ impl Person {
         match asked.as_slice() {
             [(_, Reaction::Silence)] => Ok(()),
             [(id, reaction)] => {
-                let path = format!("/api/approvals/{}/respond", part(id));
-                self.device.post(&path, &said(*reaction)).await?;
+                let path = path::of(path::APPROVAL_RESPOND, &[id]);
+                let _: Answered = self.device.send_to(&path, &said(*reaction)).await?;
                 Ok(())
             }
             several => self.answer_all(several).await,
@@ -44,24 +45,22 @@ impl Person {
     async fn answer_all(&self, asked: &[(String, Reaction)]) -> Result<()> {
         let mut answers = Vec::new();
         for (id, reaction) in asked {
-            let question = self.device.get(&format!("/api/approvals/{}", part(id))).await?;
-            let mut answer = said(*reaction);
-            if let Some(fields) = answer.as_object_mut() {
-                fields.insert("approval_id".to_owned(), id.as_str().into());
-                let token = Some(field(&question, "token")).filter(|token| !token.is_empty());
-                fields.insert("token".to_owned(), token.into());
-            }
-            answers.push(answer);
+            let path = path::of(path::APPROVAL, &[id]);
+            let card: ApprovalCard = self.device.read(&path).await?;
+            let Answer { approved, feedback, .. } = said(*reaction);
+            let (approval_id, token) = (id.clone(), card.token);
+            answers.push(AnswerOne { approval_id, approved, feedback, token });
         }
-        self.device.post("/api/approvals/respond", &json!({"answers": answers})).await?;
+        let _: AnswersGiven =
+            self.device.send_to(path::APPROVALS_RESPOND, &Answers { answers }).await?;
         Ok(())
     }
 }
 
-fn said(reaction: Reaction) -> Value {
+fn said(reaction: Reaction) -> Answer {
     match reaction {
-        Reaction::Yes => json!({"approved": true}),
-        Reaction::No(why) => json!({"approved": false, "feedback": why}),
-        Reaction::Silence => json!({"approved": false}),
+        Reaction::Yes => Answer::yes(Scope::Once),
+        Reaction::No(why) => Answer::no(Some(why.to_owned())),
+        Reaction::Silence => Answer::no(None),
     }
 }

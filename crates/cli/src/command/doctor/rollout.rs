@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use countersign_core::Context;
 use countersign_gate::machine::{Proof, ProvedHost};
+use countersign_wire::path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -119,7 +120,7 @@ impl Rollout {
             undelivered: u64::try_from(self.undelivered).unwrap_or(u64::MAX),
             problems: self.problems(),
         };
-        match client.post("/api/machines", &json!(proof)).await {
+        match client.post(path::MACHINES, &json!(proof)).await {
             Ok(_) => {
                 self.right("key", "works, and the server stored this check");
                 self.reported = true;
@@ -132,7 +133,7 @@ impl Rollout {
     /// server's.
     async fn look(&mut self, client: &Client) -> Option<i64> {
         let before = moment::now().0;
-        let health = match client.get("/api/health").await {
+        let health = match client.get(path::HEALTH).await {
             Ok(health) => health,
             Err(error) => {
                 self.wrong("server", &error.to_string());

@@ -4,12 +4,13 @@ use std::io::{self, Write as _};
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use countersign_wire::path;
 use serde_json::{Value, json};
 
 use crate::ask::{self, Answer};
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{field, part};
+use crate::listing::field;
 use crate::show::one_line;
 
 use super::only_workspace;
@@ -115,7 +116,7 @@ pub(super) struct Erase {
 impl Invite {
     pub(super) fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let path = format!("/api/users/{}/invite", part(&self.id));
+        let path = path::of(path::USER_INVITE, &[&self.id]);
         let made = block_on(async { Ok(client.call(&path).await?) })?;
         let link =
             crate::command::devices::link(&client, self.url.as_deref(), field(&made, "link"));
@@ -139,7 +140,7 @@ impl RoleOf {
                 Some(workspace) => workspace,
                 None => only_workspace(&client).await?,
             };
-            let path = format!("/api/users/{}/workspaces/{}", part(&self.id), part(&workspace));
+            let path = path::of(path::MEMBERSHIP, &[&self.id, &workspace]);
             client.put(&path, &json!({"membership": membership})).await?;
             Ok(())
         })?;
@@ -152,7 +153,7 @@ impl RoleOf {
 impl SuperAdmin {
     pub(super) fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let path = format!("/api/users/{}/super-admin", part(&self.id));
+        let path = path::of(path::USER_SUPER_ADMIN, &[&self.id]);
         let body = json!({"super_admin": !self.revoke});
         block_on(async { Ok(client.put(&path, &body).await?) })?;
         let is = if self.revoke { "no super admin" } else { "super admin" };
@@ -174,7 +175,7 @@ impl Erase {
             }
         }
         let client = self.server.open()?;
-        let path = format!("/api/users/{}/erase", part(&self.id));
+        let path = path::of(path::USER_ERASE, &[&self.id]);
         let done = block_on(async { Ok(client.call(&path).await?) })?;
         let erased = done.get("erased").and_then(Value::as_u64).unwrap_or_default();
         let id = one_line(&self.id);
@@ -213,10 +214,10 @@ fn each(server: &Server, ids: &[String], change: Change, done: &str) -> Result<E
     let client = server.open()?;
     block_on(async {
         for id in ids {
-            let path = format!("/api/users/{}", part(id));
+            let path = path::of(path::USER, &[id]);
             match change {
-                Change::Disable => client.call(&format!("{path}/disable")).await?,
-                Change::Enable => client.call(&format!("{path}/enable")).await?,
+                Change::Disable => client.call(&path::of(path::USER_DISABLE, &[id])).await?,
+                Change::Enable => client.call(&path::of(path::USER_ENABLE, &[id])).await?,
                 Change::Remove => client.delete(&path).await?,
             };
             writeln!(io::stdout(), "{}: {done}", one_line(id))?;

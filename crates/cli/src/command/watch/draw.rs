@@ -2,6 +2,7 @@
 
 use countersign_core::RiskLevel;
 use countersign_gate::clock::Timestamp;
+use countersign_wire::ApprovalCard;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -9,7 +10,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 
 use super::model::{Link, Mode, Model};
-use crate::card::Card;
+use crate::card::Shown as _;
 use crate::moment;
 use crate::show::{Paint, cut, one_line};
 
@@ -112,7 +113,7 @@ fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, now: Timestamp, pen: P
     frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), area);
 }
 
-fn left(card: &Card, now: Timestamp) -> String {
+fn left(card: &ApprovalCard, now: Timestamp) -> String {
     moment::left(&card.expires_at, now)
 }
 
@@ -120,7 +121,7 @@ fn draw_card(
     frame: &mut Frame<'_>,
     area: Rect,
     model: &Model,
-    card: &Card,
+    card: &ApprovalCard,
     now: Timestamp,
     pen: Pen,
 ) {

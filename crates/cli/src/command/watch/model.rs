@@ -17,11 +17,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use countersign_gate::clock::Timestamp;
-use serde_json::Value;
+use countersign_wire::{ApprovalCard, Event as Live};
 
-use crate::card::Card;
+use crate::card::Shown as _;
 use crate::client::Event;
-use crate::listing::field;
 use crate::show::one_line;
 
 /// Nobody reads a card in less time.
@@ -54,7 +53,7 @@ pub(super) enum Input {
     Lost(String),
     Event(Event),
     /// The pending questions, as the server lists them.
-    Waiting(Vec<Card>),
+    Waiting(Vec<ApprovalCard>),
     /// True when everything is halted.
     Halted(bool),
     /// The result of a request about one question, or about everything.
@@ -114,7 +113,7 @@ pub(super) enum Link {
 pub(super) struct Model {
     pub(super) server: String,
     /// Oldest first, so that a new card comes last and moves no other.
-    pub(super) cards: Vec<Card>,
+    pub(super) cards: Vec<ApprovalCard>,
     pub(super) selected: usize,
     pub(super) scroll: u16,
     pub(super) mode: Mode,
@@ -143,7 +142,7 @@ impl Model {
     }
 
     /// Returns the card under the cursor.
-    pub(super) fn current(&self) -> Option<&Card> {
+    pub(super) fn current(&self) -> Option<&ApprovalCard> {
         self.cards.get(self.selected)
     }
 
@@ -271,37 +270,39 @@ impl Model {
     }
 
     fn hear(&mut self, event: &Event, now: Timestamp) -> Vec<Request> {
-        match event.name.as_str() {
-            "approval_required" => {
-                if let Ok(card) = serde_json::from_value::<Card>(event.data.clone()) {
-                    self.add(card);
+        let Some(event) = event.known() else { return Vec::new() };
+        match event {
+            Live::ApprovalRequired(card) => self.add(*card),
+            Live::ApprovalVoted { approval_id, have, .. } => {
+                let mut cards = self.cards.iter_mut();
+                if let Some(card) = cards.find(|card| card.approval_id == approval_id) {
+                    card.have = have;
                 }
             }
-            "approval_voted" => {
-                let id = field(&event.data, "approval_id");
-                let have = event.data.get("have").and_then(Value::as_u64);
-                let have = have.and_then(|have| usize::try_from(have).ok());
-                if let Some(card) = self.cards.iter_mut().find(|card| card.approval_id == id) {
-                    card.have = have.unwrap_or(card.have);
+            Live::ApprovalSettled { approval_id, state, .. } => {
+                if self.remove(&approval_id) {
+                    self.say(&format!("{approval_id}: {state}"), now);
                 }
             }
-            "approval_settled" => {
-                let (id, state) = (field(&event.data, "approval_id"), field(&event.data, "state"));
-                if self.remove(id) {
-                    self.say(&format!("{id}: {state}"), now);
-                }
-            }
-            "halted" => self.halted = true,
-            "resumed" => self.halted = false,
-            "resync" => return vec![Request::Look],
-            "signed_out" => self.say("a device was signed out", now),
-            _ => {}
+            Live::Halted {} => self.halted = true,
+            Live::Resumed {} => self.halted = false,
+            Live::Resync {} => return vec![Request::Look],
+            Live::SignedOut { .. } => self.say("a device was signed out", now),
+            Live::ActionAllowed { .. }
+            | Live::ActionReported { .. }
+            | Live::SessionStarted { .. }
+            | Live::SessionPaused { .. }
+            | Live::SessionResumed { .. }
+            | Live::SessionMode { .. }
+            | Live::SessionEnded { .. }
+            | Live::DeviceWaiting { .. }
+            | Live::RightsChanged {} => {}
         }
         Vec::new()
     }
 
-    fn add(&mut self, card: Card) {
-        if card.state != "pending" {
+    fn add(&mut self, card: ApprovalCard) {
+        if !card.state.is_pending() {
             return;
         }
         match self.cards.iter_mut().find(|known| known.approval_id == card.approval_id) {
@@ -310,7 +311,7 @@ impl Model {
         }
     }
 
-    fn replace(&mut self, cards: Vec<Card>) {
+    fn replace(&mut self, cards: Vec<ApprovalCard>) {
         let current = self.current().map(|card| card.approval_id.clone());
         self.cards = cards;
         let at = self.cards.iter().position(|card| Some(&card.approval_id) == current.as_ref());
@@ -350,7 +351,7 @@ impl Model {
             self.note = None;
         }
         // The server decides whether it has expired; but it can no longer be answered in time.
-        let over = |card: &Card| card.expires_at().is_some_and(|at| at <= now);
+        let over = |card: &ApprovalCard| card.expiry().is_some_and(|at| at <= now);
         let over: Vec<_> = self
             .cards
             .iter()
@@ -396,7 +397,7 @@ fn edited(mut text: String, key: Key) -> Typed {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use countersign_wire::ApprovalState;
 
     use super::*;
     use crate::card::testing::card;
@@ -419,9 +420,18 @@ mod tests {
         model.take(Input::Key(Key::Char(key)), at(now))
     }
 
-    fn settled(id: &str, state: &str) -> Input {
-        let data = json!({"approval_id": id, "state": state});
-        Input::Event(Event { name: "approval_settled".to_owned(), data })
+    fn event(event: &Live) -> Input {
+        Input::Event(Event { name: event.name().to_owned(), data: event.data() })
+    }
+
+    fn settled(id: &str, state: ApprovalState) -> Input {
+        event(&Live::ApprovalSettled {
+            approval_id: id.to_owned(),
+            session_id: None,
+            state,
+            by: None,
+            feedback: None,
+        })
     }
 
     fn answer(id: &str, say: Say) -> Vec<Request> {
@@ -431,7 +441,7 @@ mod tests {
     #[test]
     fn a_key_that_was_meant_for_the_card_before_answers_nothing() {
         let mut model = model(&["one", "two"]);
-        model.take(settled("one", "expired"), at(5_000));
+        model.take(settled("one", ApprovalState::Expired), at(5_000));
         assert_eq!(model.current().unwrap().approval_id, "two");
         assert!(press(&mut model, 'a', 5_399).is_empty());
         assert!(model.note().unwrap().contains("just changed"));
@@ -444,16 +454,11 @@ mod tests {
     #[test]
     fn a_new_question_comes_last_and_moves_nothing() {
         let mut model = model(&["one"]);
-        let data = json!({"approval_id": "two", "user_id": "u", "action": "shell",
-            "description": "d", "risk_level": "high", "reason": "r", "created_at": "",
-            "expires_at": "", "state": "pending"});
-        model.take(
-            Input::Event(Event { name: "approval_required".to_owned(), data: data.clone() }),
-            at(900),
-        );
+        let required = Live::ApprovalRequired(Box::new(card("two", "ls", at(60_000))));
+        model.take(event(&required), at(900));
         assert_eq!((model.cards.len(), model.selected), (2, 0));
         // Received twice, as after a reconnect.
-        model.take(Input::Event(Event { name: "approval_required".to_owned(), data }), at(901));
+        model.take(event(&required), at(901));
         assert_eq!(model.cards.len(), 2);
         assert_eq!(press(&mut model, 'a', 902), answer("one", Say::Once));
     }
@@ -482,7 +487,7 @@ mod tests {
 
         press(&mut model, 'j', 1_100);
         press(&mut model, 'r', 2_000);
-        model.take(settled("two", "approved"), at(2_100));
+        model.take(settled("two", ApprovalState::Approved), at(2_100));
         assert_eq!(model.mode, Mode::Looking, "it was answered elsewhere");
         assert!(model.take(Input::Key(Key::Enter), at(2_101)).is_empty());
     }
@@ -513,7 +518,7 @@ mod tests {
     fn what_was_answered_elsewhere_goes_with_a_note() {
         let mut model = model(&["one", "two"]);
         press(&mut model, 'j', 100);
-        model.take(settled("one", "approved"), at(200));
+        model.take(settled("one", ApprovalState::Approved), at(200));
         assert_eq!(model.current().unwrap().approval_id, "two");
         assert_eq!(model.note(), Some("one: approved"));
         model.take(Input::Tick, at(20_000));

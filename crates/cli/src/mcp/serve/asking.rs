@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::Result;
+use countersign_wire::Confirmed;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
@@ -34,7 +35,7 @@ impl Asking {
         &self,
         question: &Map<String, Value>,
         options: &Options,
-    ) -> Result<Value, Outcome> {
+    ) -> Result<Confirmed, Outcome> {
         let desk = self.desk(options).await;
         let desk = desk.map_err(|error| Outcome::Nobody(format!("{error:#}")))?;
         let asked =

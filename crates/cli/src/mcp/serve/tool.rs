@@ -132,7 +132,7 @@ async fn request_confirmation(given: Value, asking: &Asking) -> Said {
         Err(error) => return Said::error(&format!("{error:#}")),
     };
     match asking.confirm(&question, &options).await {
-        Ok(answer) => Said::structured(answer),
+        Ok(answer) => Said::structured(json!(answer)),
         Err(Outcome::Nobody(why) | Outcome::NoAnswer(why)) => {
             no(format!("nobody can be asked: {why}"))
         }

@@ -135,7 +135,7 @@ impl Gate {
     fn tell_edit(&self, person: &Person, over: &Approval, new: &Approval) -> ApprovalId {
         let replaced = What::ApprovalSettled {
             approval: over.request.id.clone(),
-            state: over.state.as_str(),
+            state: over.state.name(),
             by: Some(person.user().id.clone()),
         };
         self.bus.tell(event_of(over, replaced));
