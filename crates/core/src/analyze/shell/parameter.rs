@@ -172,8 +172,7 @@ impl Walker<'_> {
         let is_set = self.is_set(reference.name.as_str());
         let values = self.access(src, reference);
         // Several words are joined first, with a separator that counts.
-        let is_joined = values.len() > 1;
-        let is_empty = !is_joined && values.iter().all(|arg| arg.text.is_empty());
+        let is_empty = values.len() < 2 && values.iter().all(|arg| arg.text.is_empty());
         match operator {
             ParameterOp::UseDefault | ParameterOp::AssignDefault => {
                 let default = operand.map(|word| self.one(src, word)).unwrap_or_default();
@@ -193,11 +192,11 @@ impl Walker<'_> {
                 operand.map(|word| self.one(src, word));
                 values
             }
-            ParameterOp::UpperAll | ParameterOp::LowerAll if operand.is_none() => {
-                let upper = matches!(operator, ParameterOp::UpperAll);
-                map_known(&values, |text| {
-                    Some(if upper { text.to_uppercase() } else { text.to_lowercase() })
-                })
+            ParameterOp::UpperAll if operand.is_none() => {
+                map_known(&values, |text| Some(text.to_uppercase()))
+            }
+            ParameterOp::LowerAll if operand.is_none() => {
+                map_known(&values, |text| Some(text.to_lowercase()))
             }
             // With a pattern, only some characters change.
             ParameterOp::UpperAll

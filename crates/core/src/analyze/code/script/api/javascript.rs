@@ -81,9 +81,9 @@ fn files(name: &str) -> Option<Effect> {
         "glob" | "glob.sync" | "fast-glob" | "fast-glob.sync" | "globby" | "fs.glob" => {
             Effect::Glob
         }
-        "decompress" | "extract-zip" => Effect::Copy,
         "fs.rename" | "fs.move" | "Deno.rename" | "shell.mv" => Effect::Move,
-        "fs.copyFile" | "fs.cp" | "fs.copy" | "Deno.copyFile" | "shell.cp" => Effect::Copy,
+        "fs.copyFile" | "fs.cp" | "fs.copy" | "Deno.copyFile" | "shell.cp" | "decompress"
+        | "extract-zip" => Effect::Copy,
         "fs.chmod" | "Deno.chmod" => Effect::Chmod,
         "fs.chown" | "fs.lchown" | "Deno.chown" => Effect::Chown,
         "shell.chmod" => Effect::ChmodLast,

@@ -180,25 +180,7 @@ impl Runner<'_> {
 
     fn on_processes(&mut self, effect: Effect, args: &Args, span: Option<Span>) -> Option<Value> {
         Some(match effect {
-            Effect::Shell => {
-                self.check_streams(args, span);
-                // Ruby: variables for the program come first.
-                let with_variables = args.count() > 1 && matches!(args.at(0).shape, Shape::Map(_));
-                let command = args.at(usize::from(with_variables));
-                let command = if args.count() == 0 {
-                    args.named("cmd").or_else(|| args.named("command")).unwrap_or_default()
-                } else {
-                    command
-                };
-                let process = self.shell(&command, span);
-                self.feed_named(args, span);
-                let given = match self.language {
-                    Language::Ruby => process.clone(),
-                    _ => Value::from(Marks::OUTPUT),
-                };
-                self.call_back(args, &given);
-                process
-            }
+            Effect::Shell => self.shell_call(args, span),
             Effect::Spawn => self.spawn(args, span),
             Effect::Program => {
                 let process = self.program(args, span);
@@ -244,6 +226,27 @@ impl Runner<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// Follows `os.system(line)`, `exec(line, done)`, `IO.popen(variables, line)`.
+    fn shell_call(&mut self, args: &Args, span: Option<Span>) -> Value {
+        self.check_streams(args, span);
+        // Ruby: variables for the program come first.
+        let with_variables = args.count() > 1 && matches!(args.at(0).shape, Shape::Map(_));
+        let command = args.at(usize::from(with_variables));
+        let command = if args.count() == 0 {
+            args.named("cmd").or_else(|| args.named("command")).unwrap_or_default()
+        } else {
+            command
+        };
+        let process = self.shell(&command, span);
+        self.feed_named(args, span);
+        let given = match self.language {
+            Language::Ruby => process.clone(),
+            _ => Value::from(Marks::OUTPUT),
+        };
+        self.call_back(args, &given);
+        process
     }
 
     /// Records a program that is started in an endless loop, without a pause.

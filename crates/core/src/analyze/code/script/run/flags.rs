@@ -26,9 +26,14 @@ const ADDS: i64 = 0o2000;
 /// Modules whose constants are these flags without the `O_`.
 const SHORT: &[&str] = &["File.", "File.Constants.", "IO."];
 
+/// Returns a flag, or else whatever has this name in a library.
+pub(super) fn flag_or_api(name: &str) -> Value {
+    flag(name).unwrap_or_else(|| Value::api(name))
+}
+
 /// Returns the value of a flag by its full name: `os.O_WRONLY`, `fs.constants.O_WRONLY`, Perl's
 /// `O_WRONLY`, Ruby's `File.WRONLY`.
-pub(super) fn flag(name: &str) -> Option<Value> {
+fn flag(name: &str) -> Option<Value> {
     let short = SHORT.iter().find_map(|module| name.strip_prefix(module));
     let last = name.rsplit(['.', ':']).next().unwrap_or(name);
     let known =

@@ -199,6 +199,13 @@ impl Runner<'_> {
         Some(Value::unknown())
     }
 
+    /// Returns a member that this source has set on some object, called if it is a function.
+    fn own_member(&mut self, name: &Rc<str>, args: &Args, span: Option<Span>) -> Option<Value> {
+        let value = self.attributes.get(name).filter(|_| args.list.is_empty()).cloned()?;
+        let is_function = matches!(value.shape, Shape::Closure(..));
+        Some(if is_function { self.call(&value, args, span) } else { value })
+    }
+
     /// Follows methods of an unknown value, some of whose names are enough.
     fn unknown_method(
         &mut self,
@@ -207,11 +214,8 @@ impl Runner<'_> {
         args: &Args,
         span: Option<Span>,
     ) -> Value {
-        if let Some(value) = self.attributes.get(name).filter(|_| args.list.is_empty()).cloned() {
-            let is_function = matches!(value.shape, Shape::Closure(..));
-            return if is_function { self.call(&value, args, span) } else { value };
-        }
-        if let Some(value) = self.handed_over(name, args, span) {
+        let known = self.own_member(name, args, span);
+        if let Some(value) = known.or_else(|| self.handed_over(name, args, span)) {
             return value;
         }
         if object.has(Marks::SOCKET) {

@@ -57,7 +57,7 @@ impl Runner<'_> {
                 return Value::api(&full);
             }
         }
-        super::flags::flag(name).unwrap_or_else(|| Value::api(&api::canonical(self.language, name)))
+        super::flags::flag_or_api(&api::canonical(self.language, name))
     }
 
     /// Returns a value that every program of the language starts with.
@@ -159,9 +159,7 @@ impl Runner<'_> {
             "os.linesep" | "os.EOL" => Value::text("\n"),
             "os.curdir" => Value::text("."),
             "sys.modules" => Value::api(""),
-            full => {
-                super::flags::flag(full).unwrap_or_else(|| Value::api(full.trim_start_matches('.')))
-            }
+            full => super::flags::flag_or_api(full.trim_start_matches('.')),
         }
     }
 

@@ -46,7 +46,7 @@ fn texts(args: &Args) -> Vec<String> {
         _ => value.choices().to_vec(),
     };
     let values = args.list.iter().flat_map(|arg| inner(&arg.value));
-    let texts = values.filter_map(|value| value.known_text().map(|text| text.to_string()));
+    let texts = values.filter_map(|value| value.known_text().map(ToString::to_string));
     texts.filter(|text| is_one_word(text)).collect()
 }
 
