@@ -37,6 +37,10 @@ struct Entry {
     /// The condition on which it lets others reach this machine: `always`, or `wide` (by an address
     /// for everybody).
     opens: Option<String>,
+    /// The kind of program whose words have a grammar of their own.
+    acts_as: Option<String>,
+    /// The words that make it run or install the files that it is given.
+    runs_given: Option<Given>,
     /// `data`: nothing that it makes is source text.
     makes: Option<String>,
 }
@@ -100,6 +104,15 @@ struct Runs {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+struct Given {
+    /// After one of these operands.
+    after: Vec<String>,
+    /// With one of these options.
+    with: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Ends {
     /// `number`, `name`, `pattern` or `unit`.
     by: String,
@@ -111,9 +124,11 @@ struct Ends {
 
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut programs = Vec::new();
+    let mut aliases = Vec::new();
     for (file, text) in yaml_files(folder)? {
         for (name, entry) in parse::<Entry>(&file, &text)? {
             let code = program(&entry);
+            aliases.extend(entry.also.iter().map(|alias| (alias.clone(), name.clone())));
             for name in entry.also.iter().chain([&name]) {
                 programs.push((name.clone(), code.clone()));
             }
@@ -139,6 +154,8 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
     }
     code.push_str("];\n");
     code.push_str(&names("PROGRAM_NAMES", numbered.into_iter())?);
+    aliases.sort();
+    let _ = writeln!(code, "static ALIASES: &[(&str, &str)] = &{aliases:?};");
     Ok(code)
 }
 
@@ -147,7 +164,7 @@ fn program(entry: &Entry) -> String {
     format!(
         "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, executes: {}, \
          loads: {}, ends: {}, own_verbs: {}, prompts: {}, installs: {}, opens: {}, \
-         makes_data: {} }}",
+         makes_data: {}, acts_as: {}, runs_given: {} }}",
         strs(&entry.values),
         entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
         effects.join(", "),
@@ -160,6 +177,8 @@ fn program(entry: &Entry) -> String {
         chosen("Installs", entry.installs.as_deref()),
         chosen("Opens", entry.opens.as_deref()),
         entry.makes.as_deref() == Some("data"),
+        chosen("Class", entry.acts_as.as_deref()),
+        entry.runs_given.as_ref().map_or_else(|| "None".to_owned(), given),
     )
 }
 
@@ -200,6 +219,10 @@ fn effect(effect: &Effect) -> String {
         tags(&effect.tags),
         effect.named,
     )
+}
+
+fn given(given: &Given) -> String {
+    format!("Some(Given {{ after: {}, with: {} }})", strs(&given.after), strs(&given.with))
 }
 
 fn ends(ends: &Ends) -> String {

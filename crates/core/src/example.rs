@@ -190,6 +190,12 @@ fn tool(name: &str) -> Action {
     }
 }
 
+/// Returns the verdict on an example by the default policy.
+#[cfg(test)]
+pub(crate) fn verdict_of(example: &str) -> crate::verdict::Verdict {
+    judge_example(example, &Policy::default(), &example_context()).verdict
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

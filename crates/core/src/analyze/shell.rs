@@ -73,6 +73,8 @@ mod visit;
 mod work;
 mod wrapper;
 
+pub(crate) use interpreter::prompts;
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 

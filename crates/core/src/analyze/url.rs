@@ -104,6 +104,24 @@ pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
     found.facts
 }
 
+/// Reports whether an address, or the name of a host alone, leads to the service by which cloud
+/// machines hand out their credentials, in any spelling of it.
+pub(crate) fn leads_to_metadata(text: &str, scene: &Scene<'_>) -> bool {
+    let with_host = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let Ok(url) = Url::parse(&with_host) else { return false };
+    if !WEB.contains(&url.scheme()) {
+        return false;
+    }
+    let mut found = Found { facts: Vec::new(), text: &with_host };
+    match url.host() {
+        Some(Host::Ipv4(address)) => address_found(address.into(), &url, false, &mut found),
+        Some(Host::Ipv6(address)) => address_found(address.into(), &url, false, &mut found),
+        Some(Host::Domain(domain)) => domain_found(domain, scene, false, &mut found),
+        None => {}
+    }
+    found.facts.iter().any(|fact| fact.kind == FactKind::UrlMetadata)
+}
+
 fn parse(text: &str, scene: &Scene<'_>) -> Option<Url> {
     let base = scene.context.base_url.as_deref().map(Url::parse).transpose().ok()?;
     Url::options().base_url(base.as_ref()).parse(text).ok()

@@ -160,17 +160,20 @@ fn explain(error: &YamlError) -> (Problem, String) {
         YamlError::Message { msg, .. } if msg.contains("untagged") => {
             shape("expected a word or a list of words here", "write `rm`, or `[rm, rmdir]`")
         }
-        other => {
-            let text = other.to_string();
-            let line = text.lines().next().unwrap_or_default();
-            // The position is reported separately.
-            let line = line.split_once(" at line ").map_or(line, |(problem, _)| problem);
-            let hint = if line.contains("tab") {
-                "indent with spaces"
-            } else {
-                "look at the indentation, brackets and quotes around this place"
-            };
-            (Problem::Shape(line.to_lowercase()), hint.to_owned())
-        }
+        other => explain_other(other),
     }
+}
+
+/// Returns the problem in the parser's own words.
+fn explain_other(error: &YamlError) -> (Problem, String) {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    // The position is reported separately.
+    let line = line.split_once(" at line ").map_or(line, |(problem, _)| problem);
+    let hint = if line.contains("tab") {
+        "indent with spaces"
+    } else {
+        "look at the indentation, brackets and quotes around this place"
+    };
+    (Problem::Shape(line.to_lowercase()), hint.to_owned())
 }

@@ -205,6 +205,17 @@ fn is_token(last: &str, owner: &str) -> bool {
         || TOKEN_ENDS.iter().any(|end| ends(last, end))
         || (is_any(last, &["key", "keys", "keydata"]) && is_in(owner, KEY_OWNERS))
         || (is_any(last, &["data"]) && is_any(owner, &["key"]))
+        || (is_in(last, SIGNING) && is_in(owner, SIGNED))
+}
+
+words! {
+    /// Parts that name the key by which something is signed, after what is signed.
+    SIGNING = "hmac signing verification"
+}
+
+words! {
+    /// Things that are signed with a key shared by both sides.
+    SIGNED = "callback cookie event hook payload request session webhook"
 }
 
 words! {
@@ -289,6 +300,8 @@ mod tests {
             "accessToken",
             "private_key",
             "token1",
+            "webhook_signing",
+            "requestHmac",
         ] {
             assert_eq!(says(name), Some(Key::Token), "{name}");
         }

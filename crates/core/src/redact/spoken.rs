@@ -64,7 +64,14 @@ fn told(text: Text<'_>, phrase: Phrase, (start, end): (usize, usize), hits: &mut
         Says::Password if is_password(given, glue != Glue::Verb) => "password",
         Says::Password if !phrase.words.is_ascii() && is_password(given, false) => "password",
         Says::Passphrase => return passphrase(text, from, quoted, glue, hits),
-        Says::Login => return pair(text, at, hits),
+        Says::Login => {
+            if !pair(text, at, hits)
+                && let Some(at) = after_service(text, at)
+            {
+                pair(text, at, hits);
+            }
+            return;
+        }
         Says::Drawn if is_random(given, 12) => "token",
         Says::AnyKey if glue == Glue::Verb && is_random(given, 16) => "token",
         Says::Key if is_grouped_key(given) => "token",
@@ -149,14 +156,26 @@ fn value(text: Text<'_>, at: usize) -> Option<(usize, usize)> {
         return (text.at(end) == quote && end > at + 1).then_some((at + 1, end));
     }
     let bytes = text.0.as_bytes().get(at..).unwrap_or(&[]);
-    let stops = b"\"'`<>&";
+    let stops = b"\"'`<>";
     let length = bytes
         .iter()
         .take(LONGEST)
-        .take_while(|byte| byte.is_ascii_graphic() && !stops.contains(byte))
+        .enumerate()
+        .take_while(|(offset, byte)| {
+            let is_end = **byte == b'&' && !is_within(text, at + offset);
+            byte.is_ascii_graphic() && !stops.contains(byte) && !is_end
+        })
         .count();
     let given = text.cut(at, at + length).trim_end_matches(['.', ',', ';', ':', ')', '?', '}']);
     (!given.is_empty() && length < LONGEST).then_some((at, at + given.len()))
+}
+
+/// Reports whether an ampersand is part of a value: no second one, no field of a query (`&name=`)
+/// and no entity (`&quot;`) starts there, and the value goes on.
+fn is_within(text: Text<'_>, at: usize) -> bool {
+    let end = text.run_within(at + 1, Class::NAME, 24);
+    let next = text.at(end);
+    text.at(at + 1).is_ascii_graphic() && text.at(at + 1) != b'&' && !matches!(next, b'=' | b';')
 }
 
 /// Masks the codes that start there, one after the other.
@@ -212,18 +231,28 @@ fn typed(text: Text<'_>, start: usize, before: &str, hits: &mut Hits) {
     let _ = text;
 }
 
-/// Finds "credentials: admin / …", "log in with admin:…".
-fn pair(text: Text<'_>, at: usize, hits: &mut Hits) {
+/// Returns the place after the service that one signs in to: "login to the shop with …".
+fn after_service(text: Text<'_>, at: usize) -> Option<usize> {
+    let end = text.find(at, REACH, b"\n.;").unwrap_or_else(|| text.len().min(at + REACH));
+    let rest = text.cut(at, end);
+    let found = [" with ", " as "].iter().filter_map(|word| Some(rest.find(word)? + word.len()));
+    found.min().map(|offset| at + offset)
+}
+
+/// Finds "credentials: admin / …", "log in with admin:…"; reports whether there was a password.
+fn pair(text: Text<'_>, at: usize, hits: &mut Hits) -> bool {
     let user = text.run_within(at, Class::NAME, 40);
     let mut from = text.run_within(user, Class::SPACE, 2);
     if user - at < 2 || !matches!(text.at(from), b':' | b'/' | b'|') || text.at(from + 1) == b'/' {
-        return;
+        return false;
     }
     from = text.run_within(from + 1, Class::SPACE, 2);
-    let Some((start, end)) = value(text, from) else { return };
-    if is_password(text.cut(start, end), true) {
+    let Some((start, end)) = value(text, from) else { return false };
+    let is_one = is_password(text.cut(start, end), true);
+    if is_one {
         hits.named("password", start, end);
     }
+    is_one
 }
 
 /// Masks several words that are a passphrase together.
@@ -256,6 +285,8 @@ mod tests {
             "login ann / #",
             "credentials: ann / #",
             "log in with ann:#",
+            "login to the shop with ann / #",
+            "sign in as ann:#",
             "Das Passwort ist #",
             "la contraseña es #",
             "le mot de passe est #",
@@ -275,6 +306,19 @@ mod tests {
             redact("passphrase: correct horse battery staple").text,
             "passphrase: [redacted:password]"
         );
+    }
+
+    #[test]
+    fn an_ampersand_may_be_part_of_a_password() {
+        for (source, masked) in [
+            ("pw is tr0u&b4dor", "pw is [redacted:password]"),
+            ("pw is &tr0ub4dor", "pw is [redacted:password]"),
+            ("password: tr0ub4dor&user=ann", "password: [redacted:password]&user=ann"),
+            ("password: tr0ub4dor&quot;", "password: [redacted:password]&quot;"),
+            ("password: tr0ub4dor && ls", "password: [redacted:password] && ls"),
+        ] {
+            assert_eq!(redact(source).text, masked, "{source}");
+        }
     }
 
     #[test]
@@ -328,6 +372,8 @@ mod tests {
             "the key is to be patient",
             "password is base64-encoded",
             "login failed: 3/4 tries",
+            "login to the shop with your account",
+            "login to app as admin: see docs",
         ] {
             assert!(scan(source).is_empty(), "{source}: {}", redact(source).text);
         }

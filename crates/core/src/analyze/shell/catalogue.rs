@@ -31,6 +31,40 @@ pub(super) struct Program {
     pub(super) opens: Option<Opens>,
     /// True when nothing that it produces is source text.
     pub(super) makes_data: bool,
+    /// The kind of program whose words have a grammar of their own.
+    pub(super) acts_as: Option<Class>,
+    /// The words that make it run or install the files that it is given.
+    pub(super) runs_given: Option<Given>,
+}
+
+/// A kind of program whose words have a grammar of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Awk,
+    /// Copies files to and from other machines.
+    CopiesOverNetwork,
+    /// Edits the table of scheduled commands.
+    Crontab,
+    Fd,
+    Find,
+    Git,
+    HttpClient,
+    /// Changes the permissions or the owner of files.
+    Permissions,
+    /// Opens connections for raw bytes.
+    RawNetwork,
+    /// Searches in files.
+    Search,
+    Sed,
+}
+
+/// The words with which a program runs or installs the files that it is given.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// Applies after one of these operands.
+    pub(super) after: &'static [&'static str],
+    /// Applies with one of these options.
+    pub(super) with: &'static [&'static str],
 }
 
 /// The words of a program that name code which it downloads.
@@ -189,6 +223,17 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
     })
 }
 
+/// Returns the kind of a program.
+pub(super) fn class(name: &str) -> Option<Class> {
+    program(name).and_then(|program| program.acts_as)
+}
+
+/// Returns the name under which the catalogue lists a program.
+pub(super) fn own_name(name: &str) -> &str {
+    let alias = ALIASES.binary_search_by_key(&name, |(alias, _)| alias).ok();
+    alias.and_then(|at| ALIASES.get(at)).map_or(name, |(_, own)| own)
+}
+
 /// Returns the program names that a glob of the shell can match.
 pub(super) fn matching(pattern: &str) -> impl Iterator<Item = &'static str> {
     PROGRAM_NAMES.spellings().filter(move |name| place::matches(pattern, name))
@@ -197,11 +242,36 @@ pub(super) fn matching(pattern: &str) -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Policy;
+    use crate::example::{example_context, judge_example};
+    use crate::rule::rules;
 
     #[test]
     fn every_name_leads_to_its_program() {
         PROGRAM_NAMES.assert_sound();
         assert!(PROGRAM_NAMES.listed.iter().all(|name| usize::from(name.number) < PROGRAMS.len()));
+    }
+
+    #[test]
+    fn an_alias_is_judged_like_its_program() {
+        let (policy, context) = (Policy::default(), example_context());
+        let verdict = |command: &str| judge_example(command, &policy, &context).verdict;
+        let (mut compared, mut differ) = (0, Vec::new());
+        for (alias, name) in ALIASES.iter().filter(|(_, name)| class(name).is_some()) {
+            for example in
+                rules().iter().flat_map(|rule| rule.hits.iter().chain(rule.misses.iter()))
+            {
+                let rest = example.strip_prefix(*name).filter(|rest| rest.starts_with(' '));
+                let Some(rest) = rest else { continue };
+                let other = format!("{alias}{rest}");
+                if verdict(example) != verdict(&other) {
+                    differ.push(other);
+                }
+                compared += 1;
+            }
+        }
+        assert!(compared > 50, "{compared}");
+        assert!(differ.is_empty(), "{differ:#?}");
     }
 
     #[test]

@@ -80,22 +80,25 @@ impl Walker<'_> {
                 self.condition(src, &command.expression);
                 Stream::empty()
             }
-            CompoundCommand::Coproc(command) => {
-                self.beside += 1;
-                // Its input is a descriptor that later commands may write to, which is not
-                // followed. Nested coprocesses are read once, since each reads its body.
-                if self.beside == 1 {
-                    self.stmt(src, &command.body, stdin);
-                }
-                let out = self.stmt(src, &command.body, Stream::unknown(Tags::NONE));
-                self.beside -= 1;
-                out
-            }
+            CompoundCommand::Coproc(command) => self.coprocess(src, &command.body, stdin),
             CompoundCommand::Always(command) => {
                 self.seq(src, &command.body, stdin);
                 self.seq(src, &command.always_body, Stream::caller())
             }
         }
+    }
+
+    /// Follows a process beside this one. Its input is a descriptor that later commands may write
+    /// to, which is not followed.
+    fn coprocess(&mut self, src: &str, body: &Stmt, stdin: Stream) -> Stream {
+        self.beside += 1;
+        // Nested coprocesses are read once, since each reads its body.
+        if self.beside == 1 {
+            self.stmt(src, body, stdin);
+        }
+        let out = self.stmt(src, body, Stream::unknown(Tags::NONE));
+        self.beside -= 1;
+        out
     }
 
     /// Follows `for ((…; …; …))`.

@@ -8,6 +8,30 @@ use super::value::Stream;
 use crate::place;
 use crate::verdict::Span;
 
+/// Scripts that are consoles of frameworks.
+const CONSOLES: &[&str] = &[
+    "artisan",
+    "console",
+    "manage.py",
+    "magento",
+    "occ",
+    "yii",
+    "spark",
+    "cake",
+    "rails",
+    "rake",
+    "craft",
+    "wp-cli.phar",
+    "composer.phar",
+    "drush",
+    "drush.php",
+    "rails.rb",
+    "typo3",
+];
+
+/// Interpreters that are given such a script.
+const INTERPRETERS: &[&str] = &["php", "python", "python3", "ruby", "node"];
+
 impl Walker<'_> {
     /// Follows `php artisan …` and `python manage.py …` as the framework's program that the script
     /// starts.
@@ -18,26 +42,6 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) {
-        const CONSOLES: &[&str] = &[
-            "artisan",
-            "console",
-            "manage.py",
-            "magento",
-            "occ",
-            "yii",
-            "spark",
-            "cake",
-            "rails",
-            "rake",
-            "craft",
-            "wp-cli.phar",
-            "composer.phar",
-            "drush",
-            "drush.php",
-            "rails.rb",
-            "typo3",
-        ];
-        const INTERPRETERS: &[&str] = &["php", "python", "python3", "ruby", "node"];
         if INTERPRETERS.contains(&name)
             && let Some((script, _)) = args.operands().split_first()
             && CONSOLES.contains(&place::base_name(&script.text))

@@ -5,6 +5,7 @@
 
 use super::Walker;
 use super::arguments::Arguments;
+use super::catalogue;
 use super::state::File;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
@@ -46,7 +47,7 @@ impl Walker<'_> {
             for file in decoded_into(args) {
                 self.made(&file, FETCHED);
             }
-        } else if has(words::SOURCES_EXECUTORS, name) && executes(name, args) {
+        } else if executes(name, args) {
             self.note(Fact::new(FactKind::RemoteCode, name).tagged(FETCHED).at(span));
         }
     }
@@ -180,26 +181,15 @@ fn decoded_into(args: &Arguments<'_>) -> Vec<Arg> {
     files
 }
 
-/// Reports whether a program of many uses runs or installs what it is given.
+/// Reports whether a program runs or installs what it is given, with these words.
 fn executes(name: &str, args: &Arguments<'_>) -> bool {
-    let first = args.operand(0).unwrap_or_default();
-    match name {
-        "kubectl" | "oc" | "k3s" => matches!(first, "apply" | "create" | "replace"),
-        "docker" | "podman" | "nerdctl" => {
-            matches!(first, "build" | "buildx" | "compose" | "load" | "import" | "stack")
+    let given = catalogue::program(name).and_then(|program| program.runs_given.as_ref());
+    match given {
+        Some(given) => {
+            args.operand(0).is_some_and(|verb| given.after.contains(&verb))
+                || args.has_any(given.with)
         }
-        "apt" | "apt-get" | "dnf" | "yum" | "zypper" | "brew" | "gem" | "snap" | "flatpak"
-        | "pip" | "pip3" | "pipx" | "npm" | "yarn" | "pnpm" | "cargo" | "apk" => {
-            matches!(first, "install" | "i" | "add" | "localinstall" | "reinstall")
-        }
-        "dpkg" => args.has_any(&["-i", "--install", "--unpack"]),
-        "rpm" => args.has_any(&["-i", "-U", "-F", "--install", "--upgrade"]),
-        "cmake" => args.has("-P"),
-        "make" | "gmake" => args.has_any(&["-f", "--file", "--makefile"]),
-        "psql" => args.has_any(&["-f", "--file"]),
-        "systemctl" => matches!(first, "enable" | "link" | "start"),
-        "helm" => matches!(first, "install" | "upgrade"),
-        _ => true,
+        None => has(words::SOURCES_EXECUTORS, name),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::Walker;
 use super::arguments::Arguments;
-use super::catalogue::{self, Code};
+use super::catalogue::{self, Class, Code};
 use super::value::{Arg, Stream};
 use super::work::most_steps;
 use crate::action::Language;
@@ -35,13 +35,6 @@ const MENTIONS: &[&str] = &[
     "echo",
     "printf",
     "print",
-    "grep",
-    "egrep",
-    "fgrep",
-    "zgrep",
-    "rg",
-    "ag",
-    "ack",
     "say",
     "logger",
     "notify-send",
@@ -123,7 +116,7 @@ const CARRIERS: &[&str] = &["ln", "install", "sed", "sh", "bash", "sudo", "doas"
 impl Walker<'_> {
     /// Examines the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
-        if self.is_floor || MENTIONS.contains(&name) {
+        if self.is_floor || only_mentions(name) {
             return;
         }
         self.floor_of_streams(args);
@@ -338,7 +331,7 @@ pub(super) fn can_block(word: &str) -> bool {
 
 /// Reports whether a program only prints its words or searches for them.
 pub(super) fn only_mentions(name: &str) -> bool {
-    MENTIONS.contains(&name)
+    MENTIONS.contains(&name) || catalogue::class(name) == Some(Class::Search)
 }
 
 fn is_cluster(word: &str) -> bool {

@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::catalogue::{self, Code, Program, Runs};
 use super::value::{Arg, Stream};
 use crate::action::Language;
-use crate::analyze::{self, Analysis, UNKNOWN};
+use crate::analyze::{self, Analysis, Invocation, UNKNOWN};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
@@ -34,6 +34,34 @@ pub(super) fn unseen(content: &Stream) -> Option<FactKind> {
 /// The number of sources on one command line that are followed: each sees all the words after it,
 /// so following thousands would be quadratic.
 const MOST_SOURCES: usize = 64;
+
+/// Options with which an interpreter still reads what it runs from its input.
+const PROMPTING: &[&str] = &[
+    "-",
+    "-B",
+    "-I",
+    "-i",
+    "-il",
+    "-l",
+    "-li",
+    "-p",
+    "-q",
+    "-s",
+    "-u",
+    "--login",
+    "--noprofile",
+    "--norc",
+    "--posix",
+    "--restricted",
+];
+
+/// Reports whether a command is an interpreter that reads what it runs from its input.
+pub(crate) fn prompts(command: &Invocation) -> bool {
+    const LANGUAGES: &[Code] = &[Code::Shell, Code::Python, Code::Perl, Code::Ruby];
+    let runs = catalogue::program(&command.program).and_then(|program| program.runs.as_ref());
+    runs.is_some_and(|runs| runs.stdin && LANGUAGES.contains(&runs.language))
+        && command.words.iter().all(|word| PROMPTING.contains(&word.as_str()))
+}
 
 impl Walker<'_> {
     /// Follows an interpreter.
@@ -80,6 +108,19 @@ impl Walker<'_> {
             self.state.positional = outer;
             return out;
         }
+        self.interpret_file(name, runs, args, stdin, span)
+    }
+
+    /// Follows the file that an interpreter is given, or else its input.
+    fn interpret_file(
+        &mut self,
+        name: &str,
+        runs: &Runs,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Stream {
+        let is_shell = runs.language == Code::Shell;
         let is_option = |word: &Arg| is_shell && word.text.starts_with('+');
         let mut operands = args.operands().iter().filter(|word| !is_option(word));
         let file = operands.next().filter(|file| file.text != "-" && runs.file);

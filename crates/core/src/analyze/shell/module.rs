@@ -40,11 +40,7 @@ impl Walker<'_> {
                 Some(self.run(words.to_vec(), stdin.clone()))
             }
             "pdb" | "idlelib" if inner.has("-c") => {
-                for command in inner.values(&["-c"]) {
-                    let text = command.text.trim_start_matches('!').to_owned();
-                    let content = Stream::known(text, command.taint);
-                    self.run_text(Code::Python, &content, command.span.or(span), stdin);
-                }
+                self.debugger_commands(&inner, stdin, span);
                 None
             }
             "zipfile" | "tarfile" => {
@@ -75,6 +71,15 @@ impl Walker<'_> {
                 self.module_that_acts(other, rest, &inner, span);
                 self.own_module(other, stdin, span)
             }
+        }
+    }
+
+    /// Follows the commands that a debugger is given.
+    fn debugger_commands(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
+        for command in args.values(&["-c"]) {
+            let text = command.text.trim_start_matches('!').to_owned();
+            let content = Stream::known(text, command.taint);
+            self.run_text(Code::Python, &content, command.span.or(span), stdin);
         }
     }
 

@@ -2,36 +2,18 @@
 
 use super::Walker;
 use super::arguments::Arguments;
+use super::catalogue::{self, Class};
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
+use crate::words::{self, has};
 
 /// Reports whether the output of this program comes from the network.
 pub(super) fn fetches(name: &str) -> bool {
-    matches!(
-        name,
-        "curl"
-            | "wget"
-            | "http"
-            | "https"
-            | "xh"
-            | "lynx"
-            | "w3m"
-            | "links"
-            | "elinks"
-            | "aria2c"
-            | "fetch"
-            | "nc"
-            | "ncat"
-            | "netcat"
-            | "socat"
-            | "telnet"
-            | "ftp"
-            | "dig"
-            | "nslookup"
-    )
+    matches!(catalogue::class(name), Some(Class::HttpClient | Class::RawNetwork))
+        || has(words::SOURCES_FETCHERS, name)
 }
 
 /// Options whose value is sent.
@@ -61,7 +43,7 @@ impl Walker<'_> {
         self.sent_by_http(name, args, stdin, span);
         let method = args.value(&["-X", "--request", "--method"]);
         let deletes = method.is_some_and(|method| method.text.eq_ignore_ascii_case("delete"))
-            || (matches!(name, "http" | "https" | "xh")
+            || (name == "http"
                 && args.operand(0).is_some_and(|word| word.eq_ignore_ascii_case("delete")));
         if deletes && !super::upload::reaches_only_here(args) {
             let address = args.operands().last().map_or(String::new(), |arg| arg.text.clone());

@@ -71,14 +71,7 @@ impl Walker<'_> {
                 || Stream::unknown(Tags::NONE),
                 |workspace| Stream::known(workspace.to_owned(), Tags::NONE),
             ),
-            "printenv"
-                if args
-                    .operands()
-                    .iter()
-                    .any(|name| super::parameter::names_a_secret(&name.text)) =>
-            {
-                Stream::unknown(Tags::of(&[Tag::Secret]))
-            }
+            "printenv" if names_a_secret(args) => Stream::unknown(Tags::of(&[Tag::Secret])),
             "env" | "printenv" | "set" | "export" if args.operands().is_empty() => {
                 if self.state.secrets_sourced {
                     self.note(Fact::new(FactKind::SecretShow, "variables read from a file"));
@@ -264,4 +257,8 @@ fn first_operand(args: &Arguments<'_>, change: impl Fn(&str) -> String) -> Strea
         Some(arg) => Stream::known(change(&arg.text), arg.taint),
         None => Stream::unknown(Tags::NONE),
     }
+}
+/// Reports whether one of the words is the name of a variable that holds a secret.
+fn names_a_secret(args: &Arguments<'_>) -> bool {
+    args.operands().iter().any(|name| super::parameter::names_a_secret(&name.text))
 }

@@ -80,13 +80,7 @@ impl Walker<'_> {
                 for node in [operator, operand].into_iter().flatten() {
                     self.follow_in(src, node);
                 }
-                let name = self.access(src, reference).into_iter().next().unwrap_or_default();
-                if name.is_known() {
-                    self.variable(&name.text)
-                } else {
-                    // The value of each variable whose name was listed.
-                    vec![Arg::unknown(name.taint.without(Tag::Local))]
-                }
+                self.named_indirectly(src, reference)
             }
             Bourne::Slice {
                 reference, offset, offset_word_ast, length, length_word_ast, ..
@@ -120,6 +114,17 @@ impl Walker<'_> {
             Bourne::PrefixMatch { .. } => {
                 vec![Arg::unknown(Tags::of(&[Tag::Local, Tag::Secret]))]
             }
+        }
+    }
+
+    /// Returns the value of the variable whose name is in another.
+    fn named_indirectly(&mut self, src: &str, reference: &VarRef) -> Vec<Arg> {
+        let name = self.access(src, reference).into_iter().next().unwrap_or_default();
+        if name.is_known() {
+            self.variable(&name.text)
+        } else {
+            // The value of each variable whose name was listed.
+            vec![Arg::unknown(name.taint.without(Tag::Local))]
         }
     }
 
@@ -167,8 +172,7 @@ impl Walker<'_> {
         let is_set = self.is_set(reference.name.as_str());
         let values = self.access(src, reference);
         // Several words are joined first, with a separator that counts.
-        let is_joined = values.len() > 1;
-        let is_empty = !is_joined && values.iter().all(|arg| arg.text.is_empty());
+        let is_empty = values.len() < 2 && values.iter().all(|arg| arg.text.is_empty());
         match operator {
             ParameterOp::UseDefault | ParameterOp::AssignDefault => {
                 let default = operand.map(|word| self.one(src, word)).unwrap_or_default();
@@ -188,21 +192,19 @@ impl Walker<'_> {
                 operand.map(|word| self.one(src, word));
                 values
             }
+            ParameterOp::UpperAll if operand.is_none() => {
+                map_known(&values, |text| Some(text.to_uppercase()))
+            }
+            ParameterOp::LowerAll if operand.is_none() => {
+                map_known(&values, |text| Some(text.to_lowercase()))
+            }
             // With a pattern, only some characters change.
-            ParameterOp::UpperAll | ParameterOp::LowerAll if operand.is_some() => {
+            ParameterOp::UpperAll
+            | ParameterOp::LowerAll
+            | ParameterOp::UpperFirst
+            | ParameterOp::LowerFirst => {
                 operand.map(|word| self.one(src, word));
                 values.iter().map(|arg| Arg::unknown(arg.taint)).collect()
-            }
-            ParameterOp::UpperFirst | ParameterOp::LowerFirst => {
-                operand.map(|word| self.one(src, word));
-                values.iter().map(|arg| Arg::unknown(arg.taint)).collect()
-            }
-            ParameterOp::UpperAll | ParameterOp::LowerAll => {
-                operand.map(|word| self.one(src, word));
-                let upper = matches!(operator, ParameterOp::UpperAll);
-                map_known(&values, |text| {
-                    Some(if upper { text.to_uppercase() } else { text.to_lowercase() })
-                })
             }
             ParameterOp::RemovePrefixShort { pattern }
             | ParameterOp::RemovePrefixLong { pattern }

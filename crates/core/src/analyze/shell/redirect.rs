@@ -175,6 +175,17 @@ impl Walker<'_> {
     }
 
     /// Records one redirection; returns the input that it gives the command, if any.
+    /// Records a connection that bash opens by the name of a file: one that is only written to, or
+    /// one that may be a shell.
+    fn connects(&mut self, only_writes: bool, arg: Arg, targets: &mut Vec<Target>) {
+        let kind = if only_writes { FactKind::Fetch } else { FactKind::ReverseShell };
+        let address = arg.text.get("/dev/tcp/".len()..).unwrap_or_default();
+        self.note(Fact::new(kind, address).at(arg.span));
+        if only_writes {
+            targets.push(Target { path: arg, kind, takes_output: true });
+        }
+    }
+
     fn redirect(
         &mut self,
         kind: RedirectKind,
@@ -183,18 +194,8 @@ impl Walker<'_> {
         stdin: &Stream,
         targets: &mut Vec<Target>,
     ) -> Option<Stream> {
-        if let Some(address) =
-            arg.text.strip_prefix("/dev/tcp/").or(arg.text.strip_prefix("/dev/udp/"))
-        {
-            let kind = if kind == RedirectKind::Output && number.is_none() {
-                FactKind::Fetch
-            } else {
-                FactKind::ReverseShell
-            };
-            self.note(Fact::new(kind, address).at(arg.span));
-            if kind == FactKind::Fetch {
-                targets.push(Target { path: arg, kind, takes_output: true });
-            }
+        if arg.text.starts_with("/dev/tcp/") || arg.text.starts_with("/dev/udp/") {
+            self.connects(kind == RedirectKind::Output && number.is_none(), arg, targets);
             return None;
         }
         let takes_output = number.is_none_or(|fd| fd == 1);

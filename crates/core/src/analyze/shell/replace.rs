@@ -95,18 +95,22 @@ impl Walker<'_> {
                 self.lost(&Arg { glob: true, ..(*target).clone() }, span);
             }
         }
-        let forced = args.has_any(&["-f", "--force"]);
         if let ("ln", [source, link]) = (name, operands)
-            && forced
+            && args.has_any(&["-f", "--force"])
         {
-            let nothing = NOTHING.contains(&source.text.as_str());
-            let from_anybody = place::locate(&source.text, &self.scene_now()).has(Tag::Temp)
-                && place::is_work(place::base_name(&link.text));
-            if (nothing || from_anybody) && !self.made_here(&source.text) {
-                let tags = place::locate(&link.text, &self.scene_now());
-                let fact = Fact::new(FactKind::Empty, place::shown(&link.text)).tagged(tags);
-                self.note(fact.at(link.span.or(span)));
-            }
+            self.linked_over(source, link, span);
+        }
+    }
+
+    /// Records a file that a link to nothing, or to a file of anybody, takes the place of.
+    fn linked_over(&mut self, source: &Arg, link: &Arg, span: Option<Span>) {
+        let nothing = NOTHING.contains(&source.text.as_str());
+        let from_anybody = place::locate(&source.text, &self.scene_now()).has(Tag::Temp)
+            && place::is_work(place::base_name(&link.text));
+        if (nothing || from_anybody) && !self.made_here(&source.text) {
+            let tags = place::locate(&link.text, &self.scene_now());
+            let fact = Fact::new(FactKind::Empty, place::shown(&link.text)).tagged(tags);
+            self.note(fact.at(link.span.or(span)));
         }
     }
 

@@ -6,7 +6,7 @@ use shuck_ast::{
 };
 
 use super::arguments::Arguments;
-use super::catalogue::{self, Program, Wrap};
+use super::catalogue::{self, Class, Program, Wrap};
 use super::name::program_name;
 use super::value::{Arg, Stream};
 use super::visit::Node;
@@ -84,6 +84,17 @@ impl Walker<'_> {
         Stream { text: printed.flatten(), taint, from_caller: false }
     }
 
+    /// Expands the words after a program's name.
+    fn words_into(&mut self, src: &str, words: &[Word], args: &mut Vec<Arg>) {
+        for word in words {
+            let before = args.len();
+            self.word_into(src, word, args);
+            if let Some([arg]) = args.get_mut(before..) {
+                arg.from_variable = plain_variable(word).is_some();
+            }
+        }
+    }
+
     fn simple_once(&mut self, src: &str, simple: &SimpleCommand, stdin: Stream) -> Stream {
         let mut assigned: Vec<_> = simple
             .assignments
@@ -102,13 +113,7 @@ impl Walker<'_> {
             }
             None => self.word_into(src, &simple.name, &mut args),
         }
-        for word in &simple.args {
-            let before = args.len();
-            self.word_into(src, word, &mut args);
-            if let Some([arg]) = args.get_mut(before..) {
-                arg.from_variable = plain_variable(word).is_some();
-            }
-        }
+        self.words_into(src, &simple.args, &mut args);
         // The grammar parses `X=<(…)` as an empty value and an adjacent word.
         if let (Some((assignment, value)), Some(first)) = (assigned.last_mut(), args.first())
             && first.stream.is_some()
@@ -471,8 +476,9 @@ impl Walker<'_> {
         self.state.work().words(&args);
         let span = whole_span(&args);
         let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
-        let asks_help = !matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind")
-            && super::verb::asks_for_help(&name, program, &arguments);
+        let searches =
+            program.is_some_and(|program| matches!(program.acts_as, Some(Class::Find | Class::Fd)));
+        let asks_help = !searches && super::verb::asks_for_help(&name, program, &arguments);
         let carried = self.carried(&name, &arguments, stdin);
         if !asks_help {
             self.passes_on_fetched(&name, &arguments, stdin, span);
@@ -562,7 +568,7 @@ impl Walker<'_> {
         if let Some(out) = self.stands_in(name, program, arguments, stdin, span) {
             return out;
         }
-        if let Some(out) = self.special(name, arguments, stdin, span) {
+        if let Some(out) = self.special(name, program, arguments, stdin, span) {
             return out;
         }
         if let Some(runs) = program.and_then(|program| program.runs.as_ref()) {
@@ -604,46 +610,49 @@ impl Walker<'_> {
     fn special(
         &mut self,
         name: &str,
+        program: Option<&Program>,
         args: &Arguments<'_>,
         stdin: &Stream,
         span: Option<Span>,
     ) -> Option<Stream> {
-        match name {
-            "find" | "gfind" => Some(self.find(args, span)),
-            "fd" | "fdfind" => self.fd(args, span),
-            "curl" | "wget" | "http" | "https" | "xh" | "aria2c" | "fetch" | "axel" | "wget2" => {
-                Some(self.http_client(name, args, stdin, span))
+        let Some(class) = program.and_then(|program| program.acts_as) else {
+            return self.inline(name, args, stdin, span);
+        };
+        match class {
+            Class::Find => Some(self.find(args, span)),
+            Class::Fd => self.fd(args, span),
+            Class::HttpClient => {
+                Some(self.http_client(catalogue::own_name(name), args, stdin, span))
             }
-            "nc" | "ncat" | "netcat" | "socat" | "telnet" => {
+            Class::RawNetwork => {
                 self.raw_network(name, args, stdin, span);
                 None
             }
-            "scp" | "rsync" | "sftp" | "rclone" => {
+            Class::CopiesOverNetwork => {
                 self.copies_over_network(name, args);
                 None
             }
-            "git" => {
+            Class::Git => {
                 self.git(args, span);
                 None
             }
-            "chmod" | "chown" | "chgrp" => {
+            Class::Permissions => {
                 self.permissions(name, args);
                 None
             }
-            "crontab" | "incrontab" | "fcrontab" | "dcrontab" => {
+            Class::Crontab => {
                 self.crontab(args, stdin, span);
                 None
             }
-            "grep" | "egrep" | "rg" | "ag" | "ack" | "zgrep" => {
+            Class::Search => {
                 self.greps_for_secrets(args, span);
                 None
             }
-            "sed" | "gsed" => {
+            Class::Sed => {
                 self.sed(args, stdin, span);
                 None
             }
-            "awk" | "gawk" | "mawk" | "nawk" | "bioawk" => self.awk(args, stdin, span),
-            _ => self.inline(name, args, stdin, span),
+            Class::Awk => self.awk(args, stdin, span),
         }
     }
 }

@@ -102,15 +102,7 @@ impl Walker<'_> {
             || (name.ends_with("put") && !matches!(name, "tput" | "input" | "output" | "put"));
         let uploads =
             args.options().any(|word| matches!(word.text.as_str(), "--upload" | "-upload"));
-        let pushes =
-            matches!(name, "hg" | "fossil" | "bzr" | "brz" | "darcs" | "pijul" | "svn" | "nix")
-                && args
-                    .operand(0)
-                    .is_some_and(|verb| matches!(verb, "push" | "sync" | "import" | "copy"))
-                && args
-                    .words()
-                    .iter()
-                    .any(|word| word.text.contains("://") && is_elsewhere(&word.text));
+        let pushes = pushes_elsewhere(name, args);
         let public = |word: &Arg| {
             let value = word.text.rsplit(['=', ':']).next().unwrap_or_default();
             has(words::SENDS_EVERYBODY, value) || has(words::SENDS_EVERYBODY, &word.text)
@@ -278,4 +270,11 @@ impl Walker<'_> {
             self.note_path(FactKind::Send, source, LOCAL);
         }
     }
+}
+/// Reports whether a version control system is told to copy its history to another machine.
+fn pushes_elsewhere(name: &str, args: &Arguments<'_>) -> bool {
+    let verb = args.operand(0).unwrap_or_default();
+    matches!(name, "hg" | "fossil" | "bzr" | "brz" | "darcs" | "pijul" | "svn" | "nix")
+        && matches!(verb, "push" | "sync" | "import" | "copy")
+        && args.words().iter().any(|word| word.text.contains("://") && is_elsewhere(&word.text))
 }

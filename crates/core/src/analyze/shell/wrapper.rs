@@ -233,17 +233,7 @@ impl Walker<'_> {
         tags: Tags,
     ) -> Inner {
         let mut command = command.to_vec();
-        let mut given = None;
-        if let Some(at) = command.iter().position(|arg| arg.text == ":::" || arg.text == "::::") {
-            let mut after = command.split_off(at).into_iter();
-            given = after.next().map(|mark| {
-                if mark.text == ":::" {
-                    after.collect::<Vec<_>>()
-                } else {
-                    vec![Arg::unknown(Tags::NONE)]
-                }
-            });
-        }
+        let given = words_after_mark(&mut command);
         if name == "parallel" && command.is_empty() {
             for line in given.unwrap_or_else(|| lines_of(stdin, '\n')) {
                 let content = Stream::known(line.text.clone(), line.taint);
@@ -492,4 +482,12 @@ fn after_pairs<'a>(words: &'a [Arg], values: &[&str]) -> &'a [Arg] {
         rest = rest.get(taken..).unwrap_or_default();
     }
     rest
+}
+/// Takes the words after `:::` away from a command: what it is given instead of its input. After
+/// `::::` they are files, whose lines are not known.
+fn words_after_mark(command: &mut Vec<Arg>) -> Option<Vec<Arg>> {
+    let at = command.iter().position(|arg| arg.text == ":::" || arg.text == "::::")?;
+    let mut after = command.split_off(at).into_iter();
+    let mark = after.next()?;
+    Some(if mark.text == ":::" { after.collect() } else { vec![Arg::unknown(Tags::NONE)] })
 }

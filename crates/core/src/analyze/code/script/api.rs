@@ -69,6 +69,8 @@ pub(super) enum Effect {
     DeleteTree,
     /// Opens a file; the second argument is the mode.
     Open,
+    /// Opens a file; the second argument is the path, the third its flags.
+    SystemOpen,
     /// Reads a file by its path.
     Read,
     /// Replaces a file's content.
@@ -104,6 +106,8 @@ pub(super) enum Effect {
     Program,
     /// Runs the second argument; the first is the mode.
     SpawnMode,
+    /// Reads commands from the terminal.
+    Prompt,
     /// Runs a program with a terminal of its own.
     Terminal,
     /// Forks this process.

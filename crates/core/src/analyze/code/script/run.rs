@@ -22,12 +22,16 @@ mod code;
 mod decode;
 mod effect;
 mod file;
+mod flags;
 mod indirect;
 mod list;
 mod method;
 mod name;
 mod network;
+mod pass;
 mod process;
+mod prompt;
+mod reach;
 mod step;
 mod text;
 
@@ -72,6 +76,7 @@ pub(super) fn analyze(
         redirected: None,
         spawned: false,
         fed: None,
+        prompt: None,
         written: HashMap::new(),
         cwd: None,
         analysis: Analysis::default(),
@@ -133,6 +138,8 @@ struct Runner<'a> {
     spawned: bool,
     /// The command line of the last program that was started.
     fed: Option<String>,
+    /// An interpreter that waits for its input, and where it was started; see [`prompt`].
+    prompt: Option<(String, Option<Span>)>,
     /// The origins of content that was written to files, by path.
     written: HashMap<String, Marks>,
     /// The working folder, if the program changed it.
@@ -182,6 +189,7 @@ impl<'a> Runner<'a> {
         }
         self.fuel.set(main.saturating_sub(self.budget - left));
         self.supposed = false;
+        self.opens_prompt();
         if let (Some(span), true) = (self.redirected, self.spawned) {
             self.add(Fact::new(FactKind::ReverseShell, "a shell on a connection").at(Some(span)));
         }

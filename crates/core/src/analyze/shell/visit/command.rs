@@ -1,6 +1,8 @@
 //! The parts of commands.
 
-use shuck_ast::{Assignment, BuiltinCommand, Command, CompoundCommand, DeclOperand, Word};
+use shuck_ast::{
+    ArithmeticForCommand, Assignment, BuiltinCommand, Command, CompoundCommand, DeclOperand, Word,
+};
 
 use super::tree::{Node, Visitor};
 
@@ -64,12 +66,7 @@ impl<'t> Visitor<'_, 't> {
                 self.words(&command.words);
                 self.waiting.push(Node::Seq(&command.body));
             }
-            CompoundCommand::ArithmeticFor(command) => {
-                self.expression(command.init_ast.as_ref(), command.init_span);
-                self.expression(command.condition_ast.as_ref(), command.condition_span);
-                self.expression(command.step_ast.as_ref(), command.step_span);
-                self.waiting.push(Node::Seq(&command.body));
-            }
+            CompoundCommand::ArithmeticFor(command) => self.arithmetic_for(command),
             CompoundCommand::While(command) => {
                 self.waiting.extend([&command.condition, &command.body].map(Node::Seq));
             }
@@ -100,6 +97,13 @@ impl<'t> Visitor<'_, 't> {
                 self.waiting.extend([&command.body, &command.always_body].map(Node::Seq));
             }
         }
+    }
+
+    fn arithmetic_for(&mut self, command: &'t ArithmeticForCommand) {
+        self.expression(command.init_ast.as_ref(), command.init_span);
+        self.expression(command.condition_ast.as_ref(), command.condition_span);
+        self.expression(command.step_ast.as_ref(), command.step_span);
+        self.waiting.push(Node::Seq(&command.body));
     }
 }
 

@@ -17,6 +17,9 @@ pub(super) fn effect(language: Language, name: &str) -> Option<Effect> {
 fn python(name: &str) -> Option<Effect> {
     Some(match name {
         "functools.partial" | "functools.partialmethod" => Effect::Bind,
+        "code.interact" | "code.InteractiveConsole" | "IPython.embed" | "IPython.start_ipython" => {
+            Effect::Prompt
+        }
         "operator.methodcaller" => Effect::NamedMethod,
         "vars" | "globals" | "locals" => Effect::Names,
         "ctypes.CDLL"
@@ -75,11 +78,8 @@ fn ruby(name: &str) -> Option<Effect> {
         | "Fiddle.Handle.new"
         | "Fiddle.Function.new"
         | "DL.dlopen"
-        | "FFI.Library.ffi_lib"
-        | "binding.irb"
-        | "binding.pry"
-        | "IRB.start"
-        | "Pry.start" => Effect::Native,
+        | "FFI.Library.ffi_lib" => Effect::Native,
+        "binding.irb" | "binding.pry" | "IRB.start" | "Pry.start" => Effect::Prompt,
         _ => return None,
     })
 }

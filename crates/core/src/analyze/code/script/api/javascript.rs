@@ -82,7 +82,8 @@ fn files(name: &str) -> Option<Effect> {
             Effect::Glob
         }
         "fs.rename" | "fs.move" | "Deno.rename" | "shell.mv" => Effect::Move,
-        "fs.copyFile" | "fs.cp" | "fs.copy" | "Deno.copyFile" | "shell.cp" => Effect::Copy,
+        "fs.copyFile" | "fs.cp" | "fs.copy" | "Deno.copyFile" | "shell.cp" | "decompress"
+        | "extract-zip" => Effect::Copy,
         "fs.chmod" | "Deno.chmod" => Effect::Chmod,
         "fs.chown" | "fs.lchown" | "Deno.chown" => Effect::Chown,
         "shell.chmod" => Effect::ChmodLast,

@@ -26,7 +26,8 @@ pub(super) fn effect(name: &str) -> Option<Effect> {
     Some(match name {
         "unlink" | "rmdir" | "remove" => Effect::Delete,
         "rmtree" | "remove_tree" => Effect::DeleteTree,
-        "open" | "sysopen" | "IO::File.new" | "opendir" => Effect::Open,
+        "sysopen" => Effect::SystemOpen,
+        "open" | "IO::File.new" | "opendir" => Effect::Open,
         "read_file" | "slurp" | "readlink" | "Path::Tiny.slurp" => Effect::Read,
         "write_file" | "truncate" | "spew" => Effect::Write,
         "append_file" => Effect::Append,

@@ -45,7 +45,7 @@ fn files(name: &str) -> Option<Effect> {
         "File.write" | "IO.write" | "File.binwrite" | "IO.binwrite" | "File.truncate"
         | "FileUtils.touch" => Effect::Write,
         "Dir.entries" | "Dir.children" | "Dir.each_child" | "Dir.foreach" => Effect::List,
-        "Dir.glob" | "Dir.[]" => Effect::Glob,
+        "Dir.glob" | "Dir.[]" | "Pathname.glob" => Effect::Glob,
         "Find.find" => Effect::Walk,
         "File.rename" | "FileUtils.mv" | "FileUtils.move" => Effect::Move,
         "FileUtils.cp"
@@ -65,9 +65,10 @@ fn files(name: &str) -> Option<Effect> {
 
 fn processes(name: &str) -> Option<Effect> {
     Some(match name {
-        "system" | "exec" | "spawn" | "Process.spawn" | "IO.popen" | "Open3.capture2"
-        | "Open3.capture2e" | "Open3.capture3" | "Open3.popen2" | "Open3.popen2e"
-        | "Open3.popen3" | "Open3.pipeline" => Effect::Program,
+        "IO.popen" => Effect::Shell,
+        "system" | "exec" | "spawn" | "Process.spawn" | "Open3.capture2" | "Open3.capture2e"
+        | "Open3.capture3" | "Open3.popen2" | "Open3.popen2e" | "Open3.popen3"
+        | "Open3.pipeline" => Effect::Program,
         "PTY.spawn" => Effect::Terminal,
         "fork" => Effect::Fork,
         "Thread.new" | "Thread.start" | "Thread.fork" => Effect::Start,

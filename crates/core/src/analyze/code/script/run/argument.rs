@@ -65,6 +65,12 @@ impl Args {
         Self { list: list.cloned().collect() }
     }
 
+    /// Returns the arguments with another one before them.
+    pub(super) fn after(&self, first: &Value) -> Self {
+        let first = Arg { name: None, value: first.clone() };
+        Self { list: std::iter::once(first).chain(self.list.iter().cloned()).collect() }
+    }
+
     /// Returns the functions of libraries among the arguments.
     pub(super) fn apis(&self) -> Vec<Rc<str>> {
         let name = |value: &Value| match &value.shape {

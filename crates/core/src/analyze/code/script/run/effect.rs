@@ -64,6 +64,7 @@ impl Runner<'_> {
                 self.call_back(args, &Value::unknown());
             }
             Effect::Open => return Some(self.open(args, span)),
+            Effect::SystemOpen => return Some(self.open_system(&args.at(1), &args.at(2), span)),
             Effect::Read => {
                 let content = self.read(&args.at(0), span);
                 self.call_back(args, &content);
@@ -155,7 +156,10 @@ impl Runner<'_> {
 
     /// Returns everything below a folder; Perl and Ruby pass it to a function immediately.
     fn walk(&mut self, args: &Args, span: Option<Span>) -> Value {
-        let place = usize::from(self.language == Language::Perl && !args.closures().is_empty());
+        // Perl: `find(\&wanted, $folder)`, `find({wanted => \&wanted}, $folder)`.
+        let wanted = if self.language == Language::Perl { args.named("wanted") } else { None };
+        let is_first = self.language == Language::Perl && !args.closures().is_empty();
+        let place = usize::from(wanted.is_some() || is_first);
         let folder = if place > 0 { args.at(1) } else { args.at(0) };
         self.touch(FactKind::List, &folder, Tags::NONE, span);
         let Some(path) = folder.known_text().cloned() else {
@@ -168,24 +172,15 @@ impl Runner<'_> {
             self.assign(&super::Target::Name("$File::Find::name".into()), below.clone());
         }
         self.call_back(args, &below);
+        if let Some(wanted) = wanted {
+            self.call(&wanted, &Args::of([below]), span);
+        }
         Value::thing(Thing::Tree(path))
     }
 
     fn on_processes(&mut self, effect: Effect, args: &Args, span: Option<Span>) -> Option<Value> {
         Some(match effect {
-            Effect::Shell => {
-                self.check_streams(args, span);
-                let command = args.at(0);
-                let command = if args.count() == 0 {
-                    args.named("cmd").or_else(|| args.named("command")).unwrap_or_default()
-                } else {
-                    command
-                };
-                let process = self.shell(&command, span);
-                self.feed_named(args, span);
-                self.call_back(args, &Value::from(Marks::OUTPUT));
-                process
-            }
+            Effect::Shell => self.shell_call(args, span),
             Effect::Spawn => self.spawn(args, span),
             Effect::Program => {
                 let process = self.program(args, span);
@@ -194,6 +189,10 @@ impl Runner<'_> {
             }
             Effect::SpawnMode => self.program(&args.skip(1), span),
             Effect::Terminal => self.terminal(args, span),
+            Effect::Prompt => {
+                self.unknown(FactKind::OpenShell, "a prompt", span);
+                Value::unknown()
+            }
             Effect::Fork => self.fork(args, span),
             Effect::Start => self.start(args, span),
             Effect::Kill => {
@@ -227,6 +226,27 @@ impl Runner<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// Follows `os.system(line)`, `exec(line, done)`, `IO.popen(variables, line)`.
+    fn shell_call(&mut self, args: &Args, span: Option<Span>) -> Value {
+        self.check_streams(args, span);
+        // Ruby: variables for the program come first.
+        let with_variables = args.count() > 1 && matches!(args.at(0).shape, Shape::Map(_));
+        let command = args.at(usize::from(with_variables));
+        let command = if args.count() == 0 {
+            args.named("cmd").or_else(|| args.named("command")).unwrap_or_default()
+        } else {
+            command
+        };
+        let process = self.shell(&command, span);
+        self.feed_named(args, span);
+        let given = match self.language {
+            Language::Ruby => process.clone(),
+            _ => Value::from(Marks::OUTPUT),
+        };
+        self.call_back(args, &given);
+        process
     }
 
     /// Records a program that is started in an endless loop, without a pause.
@@ -268,6 +288,7 @@ impl Runner<'_> {
                 socket
             }
             Effect::Sender => {
+                self.reaches_metadata(args, span);
                 let sender = Value::thing(Thing::Sender);
                 self.call_back(args, &sender);
                 sender
@@ -326,7 +347,10 @@ impl Runner<'_> {
         if let Some(handle) = handle {
             let handle = handle.value.clone();
             let data =
-                args.positional().fold(Value::unknown(), |all, value| all.with(&value.origin));
+                self.join(&Value::text(""), &Value::list(args.positional().cloned().collect()));
+            if matches!(handle.shape, Shape::Thing(Thing::Process)) {
+                self.feed(&data, span);
+            }
             if handle.has(Marks::SOCKET) {
                 self.send(&data, span);
             }

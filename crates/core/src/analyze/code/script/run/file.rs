@@ -138,7 +138,9 @@ impl Runner<'_> {
     pub(super) fn open(&mut self, args: &Args, span: Option<Span>) -> Value {
         let (path, mode) = match self.language {
             Language::Perl => return self.open_perl(args, span),
-            Language::Python => (args.get(0, "file"), args.get(1, "mode")),
+            Language::Python => {
+                (args.get(0, "file"), args.named("flags").unwrap_or_else(|| args.get(1, "mode")))
+            }
             _ => (args.at(0), args.at(1)),
         };
         if matches!(path.shape, Shape::Thing(Thing::Socket)) || path.has(Marks::SOCKET) {
@@ -149,16 +151,19 @@ impl Runner<'_> {
             && let Some(text) = path.known_text()
             && let Some(command) = text.strip_prefix('|')
         {
-            self.shell(&Value::text(command), span);
-            return Value::from(Marks::OUTPUT);
+            let process = self.shell(&Value::text(command), span);
+            self.call_back(args, &process);
+            return process;
         }
         let is_url = path.known_text().is_some_and(|text| text.contains("://"));
         if is_url && !path.known_text().is_some_and(|text| text.starts_with("file:")) {
+            self.reaches_metadata(args, span);
             return Value::thing(Thing::Response).marked(Marks::FETCHED);
         }
         let mode = match &mode.shape {
             Shape::Text(mode) => mode.to_string(),
             // `os.open(path, os.O_WRONLY | os.O_CREAT)`
+            Shape::Number(flags) => super::flags::mode(*flags).to_owned(),
             Shape::Unknown if args.count() > 1 => "unknown".to_owned(),
             _ => "r".to_owned(),
         };
@@ -167,7 +172,7 @@ impl Runner<'_> {
         file
     }
 
-    fn opened(&mut self, path: &Value, mode: &str, span: Option<Span>) -> Value {
+    pub(super) fn opened(&mut self, path: &Value, mode: &str, span: Option<Span>) -> Value {
         let writes = mode.starts_with(['w', 'x', 'a']) || mode.contains('+');
         if mode.starts_with('a') {
             self.write(FactKind::Append, path, &Value::unknown(), span);
@@ -175,7 +180,12 @@ impl Runner<'_> {
         {
             let kind = if mode.starts_with('r') { FactKind::Append } else { FactKind::Write };
             self.write(kind, path, &Value::unknown(), span);
-        } else if mode != "unknown" {
+        } else if mode == "unknown" {
+            // It may be written: what matters is where.
+            if path.known_text().is_some() && !self.supposed {
+                self.touch(FactKind::Append, path, Tags::NONE, span);
+            }
+        } else {
             self.touch(FactKind::Read, path, Tags::NONE, span);
         }
         self.handle(path, !writes)
@@ -200,14 +210,6 @@ impl Runner<'_> {
         Value::any(files)
     }
 
-    /// Records a shell that reads the output of this program, which is not followed here.
-    fn feeds_a_shell(&mut self, command: &str, span: Option<Span>) {
-        const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "perl", "python3", "python"];
-        if SHELLS.contains(&crate::place::base_name(command.trim())) {
-            self.unknown(FactKind::UnknownCode, "a shell that is fed", span);
-        }
-    }
-
     /// Follows Perl's `open(F, "<path")`, `open(my $f, ">", $path)`, `open(P, "-|", "command")`.
     fn open_perl(&mut self, args: &Args, span: Option<Span>) -> Value {
         let second = args.at(1);
@@ -222,20 +224,11 @@ impl Runner<'_> {
             return self.duplicate(&args.at(0), &mode, &args.at(2), span);
         }
         if mode == "|-" || mode == "-|" {
-            let command = args.skip(2);
-            if mode == "|-" && command.count() == 1 {
-                let program = command.at(0).known_text().map(ToString::to_string);
-                self.feeds_a_shell(&program.unwrap_or_default(), span);
-            }
-            return self.program(&command, span);
+            return self.program(&args.skip(2), span);
         }
         let piped = mode.strip_prefix('|').or_else(|| mode.strip_suffix('|'));
         if let Some(command) = piped {
-            if mode.starts_with('|') {
-                self.feeds_a_shell(command, span);
-            }
-            self.shell(&Value::text(command.trim()).with(&second.origin), span);
-            return Value::from(Marks::OUTPUT);
+            return self.shell(&Value::text(command.trim()).with(&second.origin), span);
         }
         let end = mode.find(|char: char| !"+<>".contains(char)).unwrap_or(mode.len());
         let (mark, rest) = mode.split_at_checked(end).unwrap_or(("", &mode));
@@ -363,6 +356,13 @@ impl Runner<'_> {
         self.touch(FactKind::Move, &from, Tags::NONE, span);
         let content = self.content(&from);
         self.write(FactKind::Write, &to, &content, span);
+    }
+
+    /// Records the folder in which an archive is unpacked, and everything below it.
+    pub(super) fn unpack(&mut self, archive: &Value, folder: &Value, span: Option<Span>) {
+        let content = Value::unknown().with(&archive.origin);
+        let below = self.join_paths(folder, &Value::text("*"));
+        self.write(FactKind::Write, &below, &content, span);
     }
 
     /// Follows a copy of the first argument to the second.

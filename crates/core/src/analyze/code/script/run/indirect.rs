@@ -39,6 +39,9 @@ impl Runner<'_> {
         let (stem, member) = name.rsplit_once('.').unwrap_or(("", name));
         match self.language {
             Language::Python if matches!(name, "bytes" | "bytearray") => bytes(&args.at(0)),
+            Language::Python if name == "itertools.starmap" => {
+                Some(self.mapped_spread(&args.at(1), &args.at(0), span))
+            }
             Language::Python => match stem {
                 // Every program is a function of these modules.
                 "plumbum.cmd" | "sh" | "sh.contrib" if !member.starts_with('_') => {
@@ -113,29 +116,13 @@ impl Runner<'_> {
             (_, "call" | "()" | "===" | "yield") if api::effect(self.language, stem).is_some() => {
                 Some(self.call_api(&stem.into(), args, span))
             }
+            (_, "to_proc" | "curry" | "unbind" | "bind" | "dup")
+                if api::effect(self.language, stem).is_some() =>
+            {
+                Some(Value::api(stem))
+            }
             (_, "const_get") => Some(self.import(&args.at(0))),
             _ => None,
-        }
-    }
-
-    /// Follows library functions passed to an unknown function: called with its other arguments.
-    pub(super) fn call_given(&mut self, args: &Args, span: Option<Span>) {
-        let given: Vec<Value> = args.list.iter().map(|arg| arg.value.clone()).collect();
-        for (at, value) in given.iter().enumerate() {
-            let Shape::Api(name) = &value.shape else { continue };
-            if !api::effect(self.language, name).is_some_and(acts) {
-                continue;
-            }
-            let mut more: Vec<Value> = Vec::new();
-            for rest in given.iter().skip(at + 1) {
-                match rest.items() {
-                    Some(items) => more.extend(items.iter().take(16).cloned()),
-                    None => more.push(rest.clone()),
-                }
-            }
-            if !more.is_empty() {
-                self.call_api(name, &Args::of(more), span);
-            }
         }
     }
 
@@ -197,14 +184,6 @@ impl Runner<'_> {
         GRAVE.contains(&name).then(|| Value::member(object.clone(), &name.into()))
     }
 
-    /// Follows the input of a program as commands, where the program reads commands.
-    pub(super) fn feed(&mut self, input: &Value, span: Option<Span>) {
-        let Some(command) = self.fed.clone() else { return };
-        let Some(text) = input.known_text() else { return };
-        let line = format!("printf '%s' '{}' | {command}", text.replace('\'', "'\\''"));
-        self.run_text(&line, None, span);
-    }
-
     /// Records code in a file outside the project.
     pub(super) fn foreign_file(&mut self, path: &str, span: Option<Span>) {
         use crate::fact::Tag;
@@ -213,22 +192,6 @@ impl Runner<'_> {
             self.unknown(FactKind::UnknownCode, path, span);
         }
     }
-}
-
-/// Reports whether an effect runs or deletes something.
-fn acts(effect: Effect) -> bool {
-    matches!(
-        effect,
-        Effect::Shell
-            | Effect::Spawn
-            | Effect::Program
-            | Effect::SpawnMode
-            | Effect::Terminal
-            | Effect::Delete
-            | Effect::DeleteTree
-            | Effect::Eval
-            | Effect::RunFile
-    )
 }
 
 /// Returns the function among the arguments that is called for each item.

@@ -53,8 +53,10 @@ impl Runner<'_> {
             "map" | "forEach" | "each" | "collect" | "flat_map" | "flatMap" | "filter"
             | "select" | "reject" | "find" | "some" | "every" | "reduce" | "inject"
             | "each_with_index" | "each_with_object" | "sort_by" | "any?" | "all?" => {
-                let function = super::indirect::function_of(args);
-                function.map_or_else(|| object.clone(), |function| self.mapped(object, &function))
+                match super::indirect::function_of(args) {
+                    Some(function) => self.mapped(object, &function),
+                    None => self.mapped_by_name(object, args),
+                }
             }
             "reverse" | "reversed" => Value::list(items.iter().rev().cloned().collect()),
             "pop" | "last" => items.last().cloned().unwrap_or_default(),
@@ -71,6 +73,17 @@ impl Runner<'_> {
             }
             _ => object.clone(),
         }
+    }
+
+    /// Follows `list.each(&:delete)`: the method of this name, on every item.
+    fn mapped_by_name(&mut self, list: &Value, args: &Args) -> Value {
+        let first = args.at(0);
+        let Some(name) = first.known_text().filter(|_| self.language == Language::Ruby) else {
+            return list.clone();
+        };
+        let item = self.item(list);
+        let result = self.call_method(&item, &name.as_str().into(), &Args::default(), None);
+        Value::list(vec![result])
     }
 
     /// Computes `["6869"].pack("H*")` and `[104, 105].pack("c*")`.

@@ -98,7 +98,7 @@ impl Runner<'_> {
         args: &Args,
         span: Option<Span>,
     ) -> Value {
-        if let Some(value) = self.path_method(text, object, name, args, span) {
+        if let Some(value) = self.path_method(object, name, args, span) {
             return value;
         }
         match name {
@@ -141,7 +141,6 @@ impl Runner<'_> {
 
     fn path_method(
         &mut self,
-        text: &Rc<String>,
         object: &Value,
         name: &str,
         args: &Args,
@@ -168,13 +167,7 @@ impl Runner<'_> {
             "write_text" | "write_bytes" => {
                 self.write(FactKind::Write, object, &args.at(0), span);
             }
-            "open" => {
-                let mut given = vec![object.clone()];
-                given.extend(args.positional().cloned());
-                let mut all = Args::of(given);
-                all.list.extend(args.list.iter().filter(|arg| arg.name.is_some()).cloned());
-                return Some(self.open(&all, span));
-            }
+            "open" => return Some(self.open(&args.after(object), span)),
             "rename" | "replace" if args.count() == 1 => {
                 self.move_file(&Args::of([object.clone(), args.at(0)]), span);
             }
@@ -203,8 +196,14 @@ impl Runner<'_> {
             "dirname" | "parent" => return Some(self.folder_of(object)),
             _ => return None,
         }
-        let _ = text;
         Some(Value::unknown())
+    }
+
+    /// Returns a member that this source has set on some object, called if it is a function.
+    fn own_member(&mut self, name: &Rc<str>, args: &Args, span: Option<Span>) -> Option<Value> {
+        let value = self.attributes.get(name).filter(|_| args.list.is_empty()).cloned()?;
+        let is_function = matches!(value.shape, Shape::Closure(..));
+        Some(if is_function { self.call(&value, args, span) } else { value })
     }
 
     /// Follows methods of an unknown value, some of whose names are enough.
@@ -215,14 +214,9 @@ impl Runner<'_> {
         args: &Args,
         span: Option<Span>,
     ) -> Value {
-        if args.list.is_empty()
-            && let Some(value) = self.attributes.get(name)
-        {
-            let value = value.clone();
-            return match value.shape {
-                Shape::Closure(..) => self.call(&value, args, span),
-                _ => value,
-            };
+        let known = self.own_member(name, args, span);
+        if let Some(value) = known.or_else(|| self.handed_over(name, args, span)) {
+            return value;
         }
         if object.has(Marks::SOCKET) {
             return self.socket_method(object, name, args, span);
@@ -236,22 +230,23 @@ impl Runner<'_> {
             | "fetchrow" => {
                 self.query(&args.at(0), "generic", span);
             }
-            "submit" | "apply_async" | "apply" | "call_soon" | "register" => {
-                let function = args.at(0);
-                if matches!(function.shape, Shape::Closure(..) | Shape::Api(_)) {
-                    return self.call(&function, &args.skip(1), span);
-                }
-            }
             "unlink" | "rmtree" if args.count() == 0 => {
                 self.touch(FactKind::Delete, object, Tags::NONE, span);
             }
             "read_text" | "read_bytes" => return self.read(object, span),
+            name if thing::UNPACKING.contains(&name)
+                && args.get(usize::from(name == "extract"), "path").known_text().is_some() =>
+            {
+                self.unpack(object, &thing::unpacked_into(name, args), span);
+            }
             "fdopen" | "reopen"
                 if (args.joined().has(Marks::SOCKET) || self.connected.is_some()) =>
             {
                 self.redirected = self.redirected.or(span);
             }
-            "pipe" if object.has(Marks::OUTPUT) => return self.pipe(object, args, span),
+            "pipe" if object.has(Marks::OUTPUT) || args.at(0).has(Marks::OUTPUT) => {
+                return self.pipe(object, args, span);
+            }
             "send" | "public_send" | "__send__" if self.language == Language::Ruby => {
                 if let Some(text) = args.at(0).known_text() {
                     let callee = self.member(object.clone(), &text.as_str().into());
@@ -268,7 +263,9 @@ impl Runner<'_> {
             }
             _ => {}
         }
-        self.call_unknown(object, args)
+        self.reaches_metadata(args, span);
+        let protected = self.reads_protected(args, span);
+        self.call_unknown(object, args).with(&protected.origin)
     }
 }
 

@@ -57,7 +57,7 @@ impl Runner<'_> {
                 return Value::api(&full);
             }
         }
-        Value::api(&api::canonical(self.language, name))
+        super::flags::flag_or_api(&api::canonical(self.language, name))
     }
 
     /// Returns a value that every program of the language starts with.
@@ -159,7 +159,7 @@ impl Runner<'_> {
             "os.linesep" | "os.EOL" => Value::text("\n"),
             "os.curdir" => Value::text("."),
             "sys.modules" => Value::api(""),
-            _ => Value::api(full.trim_start_matches('.')),
+            full => super::flags::flag_or_api(full.trim_start_matches('.')),
         }
     }
 
@@ -168,7 +168,8 @@ impl Runner<'_> {
             (Thing::File(path), "name" | "path" | "filename") => {
                 Value::new(Shape::Text(Rc::clone(path))).with(&object.origin)
             }
-            (Thing::Process, "stdout" | "stderr" | "stdin" | "output" | "pid" | "stdio") => {
+            (Thing::Process, "stdin") => object.clone(),
+            (Thing::Process, "stdout" | "stderr" | "output" | "pid" | "stdio") => {
                 Value::from(Marks::OUTPUT)
             }
             (Thing::Response, "text" | "content" | "body" | "data" | "raw") => {

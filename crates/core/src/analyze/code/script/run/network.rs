@@ -57,6 +57,7 @@ impl Runner<'_> {
     }
 
     fn answer(&mut self, url: &Value, args: &Args, span: Option<Span>) -> Value {
+        self.reaches_metadata(args, span);
         let subject = url.known_text().map(std::string::ToString::to_string).unwrap_or_default();
         if !self.supposed || !subject.is_empty() {
             let tags = Tags::of(&[Tag::Remote]);
@@ -104,6 +105,7 @@ impl Runner<'_> {
     pub(super) fn make_request(&mut self, args: &Args, span: Option<Span>) -> Value {
         let url = args.get(0, "url");
         self.send_url(&url, span);
+        self.reaches_metadata(args, span);
         let body = Self::body(&args.skip(1));
         let request = Value::thing(Thing::Request).with(&body.origin);
         if self.language == Language::Javascript {
@@ -225,6 +227,7 @@ impl Runner<'_> {
     pub(super) fn connect(&mut self, args: &Args, span: Option<Span>) -> Value {
         self.connected = self.connected.or(span);
         self.reaches_guard(args, span);
+        self.reaches_metadata(args, span);
         let socket = socket();
         self.call_back(args, &socket);
         match self.language {

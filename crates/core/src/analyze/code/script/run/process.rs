@@ -81,6 +81,7 @@ impl Runner<'_> {
         for command in &found.commands {
             self.fetched_program(&command.program, &command.words, span);
         }
+        self.waits_for_input(text, &found.commands, span);
         if self.supposed {
             // Nobody calls this function: an unknown name is not recorded.
             let facts = found.facts.into_iter().filter(|fact| {
@@ -244,16 +245,7 @@ impl Runner<'_> {
         if args.named("eval").is_some() && self.language == Language::Javascript {
             return self.eval(&args.at(0), span);
         }
-        let target = args.named("target").or_else(|| args.closures().pop());
-        let given = args.named("args").unwrap_or_else(|| args.at(1));
-        let given = match given.items() {
-            Some(items) => Args::of(items.to_vec()),
-            None => Args::default(),
-        };
-        match target {
-            Some(target) => self.call(&target, &given, span),
-            None => Value::unknown(),
-        };
+        self.call_later(args, span);
         Value::unknown()
     }
 

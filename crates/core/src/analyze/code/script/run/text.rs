@@ -228,14 +228,7 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
             let pieces = pieces(text, name, word);
             Value::list(pieces.into_iter().take(4096).map(Value::text).collect())
         }
-        "charCodeAt" | "codePointAt" | "ord" => {
-            let at = match first.shape {
-                Shape::Number(number) => usize::try_from(number).unwrap_or_default(),
-                _ => 0,
-            };
-            let char = text.chars().nth(at)?;
-            Value::new(Shape::Number(i64::from(u32::from(char))))
-        }
+        "charCodeAt" | "codePointAt" | "ord" => code_point(text, &first)?,
         "charAt" => match first.shape {
             Shape::Number(number) => Value::text(text.chars().nth(usize::try_from(number).ok()?)?),
             _ => return None,
@@ -252,6 +245,16 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
         },
         _ => return None,
     })
+}
+
+/// Returns the number of the character at a position, by default the first.
+fn code_point(text: &str, at: &Value) -> Option<Value> {
+    let at = match at.shape {
+        Shape::Number(number) => usize::try_from(number).unwrap_or_default(),
+        _ => 0,
+    };
+    let char = text.chars().nth(at)?;
+    Some(Value::new(Shape::Number(i64::from(u32::from(char)))))
 }
 
 fn replace(text: &str, from: &str, to: &str) -> Option<String> {

@@ -139,8 +139,12 @@ impl Parser<'_> {
                 }
             }
         }
-        if let (Some(value), Some(first)) = (program, arguments.first_mut()) {
-            first.value = value;
+        if let Some(value) = program {
+            match arguments.first_mut() {
+                // The name that it is given is one of a list.
+                Some(first) if !self.is_list(first.value) => first.value = value,
+                _ => arguments.insert(0, Argument { name: None, value, spread: false }),
+            }
         }
         let first = arguments.first().map(|argument| argument.value);
         let end = self.last_end();
@@ -158,6 +162,11 @@ impl Parser<'_> {
             return self.emit(StepKind::Either(vec![call]));
         }
         call
+    }
+
+    /// Reports whether an earlier step reads a whole list: `@words`.
+    fn is_list(&mut self, step: Ref) -> bool {
+        matches!(self.step(step), Some(StepKind::Name(name)) if name.starts_with('@'))
     }
 
     /// Parses the handle of `print HANDLE …`, `print $handle …`, `print {$handle} …`.

@@ -18,6 +18,7 @@ impl Runner<'_> {
                 _ => args.at(0).with(&args.joined().origin),
             },
             Effect::Clean => {
+                self.applied_to_items(args);
                 self.call_back(args, &Value::unknown());
                 Value::unknown()
             }
@@ -54,11 +55,7 @@ impl Runner<'_> {
                 let file = Thing::File(Rc::new(format!("/tmp/{UNKNOWN}")));
                 let file = Value::thing(file).marked(Marks::CREATED);
                 self.call_back(args, &file);
-                match self.language {
-                    // `fd, path = mkstemp()`
-                    Language::Python if args.list.is_empty() => file,
-                    _ => file,
-                }
+                file
             }
             Effect::Variable => {
                 let value = self.variable(&args.at(0));
@@ -115,10 +112,12 @@ impl Runner<'_> {
             Effect::Shift => self.shift(args),
             Effect::Items => {
                 let first = args.at(0);
-                let result = match (&first.shape, args.count()) {
-                    (Shape::Closure(..), 2..) => args.at(1),
-                    _ => first.with(&args.joined().origin),
+                let result = if args.count() > 1 && self.is_function(&first) {
+                    args.at(1)
+                } else {
+                    first.with(&args.joined().origin)
                 };
+                self.applied_to_items(args);
                 self.call_back(args, &result);
                 result
             }

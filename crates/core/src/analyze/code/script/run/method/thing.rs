@@ -9,6 +9,17 @@ use crate::analyze::code::script::value::{Marks, Shape, Storage, Thing, Value};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
+/// Methods that unpack an archive into a folder.
+pub(super) const UNPACKING: &[&str] =
+    &["extractall", "extract", "extract_all", "extractAllTo", "extractAllToAsync"];
+
+/// Returns the folder in which a method unpacks its archive.
+pub(super) fn unpacked_into(name: &str, args: &Args) -> Value {
+    // `extract(member, folder)`
+    let folder = args.get(usize::from(name == "extract"), "path");
+    if folder.known_text().is_some() { folder } else { Value::text(".") }
+}
+
 impl Runner<'_> {
     pub(super) fn thing_method(
         &mut self,
@@ -77,6 +88,10 @@ impl Runner<'_> {
                 Value::unknown()
             }
             "fileno" | "close" | "flush" | "tell" | "seek" => Value::unknown(),
+            name if UNPACKING.contains(&name) => {
+                self.unpack(object, &unpacked_into(name, args), span);
+                Value::unknown()
+            }
             "pipe" => {
                 let to = args.at(0);
                 if to.has(Marks::SOCKET) || matches!(to.shape, Shape::Thing(Thing::Sender)) {
@@ -108,6 +123,7 @@ impl Runner<'_> {
             "connect" | "connect_ex" | "bind" | "listen" => {
                 self.connected = self.connected.or(span);
                 self.reaches_guard(args, span);
+                self.reaches_metadata(args, span);
                 self.use_up("connections", span);
                 self.call_back(args, object);
                 object.clone()
@@ -148,7 +164,11 @@ impl Runner<'_> {
     /// Follows a connection piped into a program, or a program into a connection.
     pub(super) fn pipe(&mut self, from: &Value, args: &Args, span: Option<Span>) -> Value {
         let to = args.at(0);
-        let connection = from.has(Marks::SOCKET) || to.has(Marks::SOCKET);
+        // A connection is not known by its name yet while it is being made.
+        let is_made = |end: &Value| {
+            self.connected.is_some() && matches!(end.shape, Shape::Unknown | Shape::Api(_))
+        };
+        let connection = [from, &to].iter().any(|end| end.has(Marks::SOCKET) || is_made(end));
         let program = from.has(Marks::OUTPUT) || to.has(Marks::OUTPUT);
         if connection && program {
             self.fact(FactKind::ReverseShell, "a program on a connection", Tags::NONE, span);
@@ -164,7 +184,8 @@ impl Runner<'_> {
         span: Option<Span>,
     ) -> Value {
         match name {
-            "communicate" | "write" => {
+            "communicate" | "write" | "writelines" | "puts" | "print" | "printf" | "<<" | "end"
+            | "syswrite" | "write_nonblock" => {
                 let given = args.get(0, "input");
                 self.feed(&given, span);
                 if given.has(Marks::RECEIVED) {
@@ -209,6 +230,7 @@ impl Runner<'_> {
         args: &Args,
         span: Option<Span>,
     ) -> Value {
+        self.reaches_metadata(args, span);
         match name {
             "get" | "head" | "retr" | "getresponse" | "getfo" | "download_file" | "retrbinary" => {
                 self.fetch(args, span)
