@@ -164,7 +164,6 @@ impl fmt::Display for ApprovalState {
 
 /// A question in the six words of the browser agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::struct_field_names, reason = "they are the wire's")]
 pub struct Confirmation {
     /// The id of the question.
     pub confirmation_id: String,
