@@ -300,11 +300,7 @@ impl Client {
 /// # Errors
 /// It is something else.
 pub(crate) fn typed<T: DeserializeOwned>(answer: Value) -> Result<T, ClientError> {
-    serde_json::from_value(answer).map_err(|_| {
-        ClientError::Broken(
-            "the server answers in a way that this version does not know".to_owned(),
-        )
-    })
+    serde_json::from_value(answer).map_err(|_| ClientError::Unknown)
 }
 
 /// Reads the body of a response as JSON; an empty body is `null`.

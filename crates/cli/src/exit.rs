@@ -66,9 +66,12 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
         return Exit::Block;
     }
     match error.downcast_ref() {
-        Some(ClientError::Refused(_) | ClientError::Untrusted(_) | ClientError::Broken(_)) => {
-            Exit::Failed
-        }
+        Some(
+            ClientError::Refused(_)
+            | ClientError::Untrusted(_)
+            | ClientError::Broken(_)
+            | ClientError::Unknown,
+        ) => Exit::Failed,
         Some(ClientError::NoServer { .. }) | None => Exit::Bad,
     }
 }

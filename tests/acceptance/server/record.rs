@@ -95,7 +95,7 @@ fn whoever_runs_it_can_leave_a_damaged_record_behind_and_that_is_on_record() {
     assert!(setup.home.data().join("gate.damaged-1.db").is_file(), "{said}");
     let (code, said) = audit(&setup, &["verify"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("begun anew after damage"), "{said}");
+    assert!(said.contains("started anew after damage"), "{said}");
     let (_, exported) = audit(&setup, &["export"]);
     let first: Value = serde_json::from_str(exported.lines().next().unwrap()).expect("JSON");
     assert_eq!(first["event"], "begun_anew");

@@ -23,8 +23,10 @@ pub(crate) enum ClientError {
     Refused(Box<Refused>),
     /// The server's identity could not be verified.
     Untrusted(String),
-    /// The answer could not be understood, or the connection broke.
+    /// The connection broke, or what answers is not a Countersign server.
     Broken(String),
+    /// The server answered in a way that this version does not know: it is newer.
+    Unknown,
 }
 
 /// A refusal of the server.
@@ -63,7 +65,7 @@ impl ClientError {
     pub(crate) fn refused(&self) -> Option<&Refused> {
         match self {
             Self::Refused(refused) => Some(refused),
-            Self::NoServer { .. } | Self::Untrusted(_) | Self::Broken(_) => None,
+            Self::NoServer { .. } | Self::Untrusted(_) | Self::Broken(_) | Self::Unknown => None,
         }
     }
 
@@ -71,6 +73,8 @@ impl ClientError {
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
             Self::NoServer { .. } | Self::Untrusted(_) | Self::Broken(_) => true,
+            // An answer all the same, and no yes.
+            Self::Unknown => false,
             Self::Refused(refused) => refused.status.is_server_error(),
         }
     }
@@ -79,7 +83,7 @@ impl ClientError {
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::NoServer { .. } | Self::Broken(_) => true,
-            Self::Untrusted(_) => false,
+            Self::Untrusted(_) | Self::Unknown => false,
             Self::Refused(refused) => {
                 refused.status.is_server_error() || refused.retry_after.is_some()
             }
@@ -102,6 +106,9 @@ impl fmt::Display for ClientError {
             }
             Self::Refused(refused) => refused.fmt(f),
             Self::Untrusted(why) | Self::Broken(why) => f.write_str(why),
+            Self::Unknown => {
+                f.write_str("the server answers in a way that this version does not know")
+            }
         }
     }
 }

@@ -116,6 +116,7 @@ pub(super) fn failed(error: &ClientError) -> Outcome {
     match error {
         ClientError::Refused(refused) if !error.is_unreachable() => said(refused),
         ClientError::NoServer { .. } => Outcome::Nobody(error.to_string()),
+        ClientError::Unknown => Outcome::Refused(format!("Countersign: {error}.")),
         ClientError::Refused(_) | ClientError::Untrusted(_) | ClientError::Broken(_) => {
             Outcome::NoAnswer(error.to_string())
         }

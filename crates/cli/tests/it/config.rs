@@ -92,7 +92,7 @@ fn show_names_every_file_and_what_they_come_to() {
     assert_eq!(shown["settings"]["profile"], "coding-agent");
     let told = sandbox.run(&["config", "show"]).out;
     assert!(
-        told.contains("config.yaml: there") && told.contains("profile: coding-agent"),
+        told.contains("config.yaml: found") && told.contains("profile: coding-agent"),
         "{told}"
     );
 }

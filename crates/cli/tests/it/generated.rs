@@ -78,7 +78,7 @@ fn the_limit_of_the_local_socket_is_told_in_the_same_words() {
         let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()
     };
-    let begins = "An agent's process is never a person,";
+    let begins = "A process of an agent is never treated as a person,";
     let told = |name: &str| {
         let text = read(name);
         let lines: Vec<String> = text

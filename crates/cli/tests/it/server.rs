@@ -368,7 +368,7 @@ fn a_link_signs_a_device_in_once_and_a_url_needs_one() {
 
     let signed_in = running.run(&["sign-in", &running.link, "--name", "Laptop"]);
     assert_eq!(signed_in.code, Some(0), "{signed_in:?}");
-    assert!(signed_in.err.contains("shown this once"));
+    assert!(signed_in.err.contains("shown only once"));
     let secret =
         signed_in.out.lines().find_map(|line| line.strip_prefix("export COUNTERSIGN_DEVICE="));
     let secret = secret.unwrap();

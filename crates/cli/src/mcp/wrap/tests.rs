@@ -146,7 +146,7 @@ fn tables_of_toml_are_wrapped_where_they_stand() {
     assert_eq!(wrapped, expected);
     there_and_back("[mcp_servers.a]\r\ncommand = \"x\"\r\n[b]\r\n", &CODEX);
     there_and_back("[mcp_servers.a]\ncommand = \"x\"", &CODEX);
-    stays("mcp_servers.a.command = \"x\"\n", &CODEX, "not followed");
+    stays("mcp_servers.a.command = \"x\"\n", &CODEX, "not supported");
     stays(
         "[mcp_servers.a]\nurl = \"https://x.example\"\n[mcp_servers.a.http_headers]\nX = \"1\"\n",
         &CODEX,
@@ -200,8 +200,8 @@ fn what_the_proxy_cannot_do_is_left_alone() {
         (format!("{public}, \"headers\": {{\"A\": \"b\"}}, \"env\": {{}}"), "variables"),
         (format!("{public}, \"headers\": {{\"A-B\": \"b\", \"A_B\": \"c\"}}"), "passed on"),
         ("\"x\": 1".to_owned(), "neither"),
-        ("\"command\": 3".to_owned(), "words"),
-        ("\"command\": \"a\", \"args\": \"b c\"".to_owned(), "words"),
+        ("\"command\": 3".to_owned(), "list of strings"),
+        ("\"command\": \"a\", \"args\": \"b c\"".to_owned(), "list of strings"),
     ] {
         stays(&entry(&fields), &USUAL, because);
     }
