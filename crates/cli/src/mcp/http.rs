@@ -307,9 +307,10 @@ fn is_stream(response: &Response<Incoming>) -> bool {
 fn reason(error: &ClientError) -> String {
     match error {
         ClientError::NoServer { at, why } => format!("nothing answers at {at}: {why}"),
-        ClientError::Refused(_) | ClientError::Untrusted(_) | ClientError::Broken(_) => {
-            error.to_string()
-        }
+        ClientError::Refused(_)
+        | ClientError::Untrusted(_)
+        | ClientError::Broken(_)
+        | ClientError::Unknown => error.to_string(),
     }
 }
 
