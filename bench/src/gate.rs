@@ -13,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use countersign_core::{Action, Policy};
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::clock::{Fake, System, Timestamp};
-use countersign_gate::gate::Reply;
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::ApprovalId;
 use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::keyring::Keyring;
@@ -219,7 +219,7 @@ impl Bench {
             is_ready.recv()?;
             // Long enough that it waits for the event, not for the store.
             thread::sleep(Duration::from_millis(1));
-            let reply = Reply::plain(approval, Say::Approve);
+            let reply = PersonAnswer::plain(approval, Answer::Approve);
             answers.durable.add(|| block_on(self.gate.answer(&self.owner, reply)))?;
             let answered = Instant::now();
             let (woken, told) = waiter.join().map_err(|_| "the agent died")?;

@@ -13,7 +13,7 @@ use crate::sample::Times;
 const TURNS: u32 = 400;
 
 /// What a judgement may cost, as a multiple of the parse.
-struct Subject {
+struct Workload {
     name: &'static str,
     script: String,
     goal: &'static str,
@@ -26,10 +26,10 @@ pub(crate) fn table() -> Result<String, Box<dyn Error>> {
     let mut table = String::from(
         "| in process | characters | parse µs | judge µs | ratio | goal |\n|---|---|---|---|---|---|\n",
     );
-    for subject in subjects() {
-        let (parse, judgement) = measure(&subject);
+    for workload in workloads() {
+        let (parse, judgement) = measure(&workload);
         let ratio = judgement / parse;
-        let Subject { name, script, goal, .. } = &subject;
+        let Workload { name, script, goal, .. } = &workload;
         writeln!(
             table,
             "| {name} | {} | {parse:.2} | {judgement:.2} | {ratio:.2} | {goal} |",
@@ -39,15 +39,15 @@ pub(crate) fn table() -> Result<String, Box<dyn Error>> {
     Ok(table)
 }
 
-fn subjects() -> [Subject; 3] {
+fn workloads() -> [Workload; 3] {
     let short = "ls -la -t src/lib.rs";
     let long = "cd crates/core && cargo build --release --features full 2>&1 | tee build.log && \
                 grep -n 'warning' build.log | sort | uniq -c | head -n 20; git status --short; \
                 git diff --stat HEAD~1 -- src tests docs";
     [
-        Subject { name: "a short command", script: short.to_owned(), goal: "≤ 3", rounds: 200 },
-        Subject { name: "a compound command", script: long.to_owned(), goal: "≤ 2", rounds: 50 },
-        Subject { name: "a script", script: script(), goal: "", rounds: 2 },
+        Workload { name: "a short command", script: short.to_owned(), goal: "≤ 3", rounds: 200 },
+        Workload { name: "a compound command", script: long.to_owned(), goal: "≤ 2", rounds: 50 },
+        Workload { name: "a script", script: script(), goal: "", rounds: 2 },
     ]
 }
 
@@ -75,8 +75,8 @@ build_NAME && git add dist/NAME || echo 'NAME failed'
 }
 
 /// Medians of one round, in microseconds: the parse, then the judgement.
-fn measure(subject: &Subject) -> (f64, f64) {
-    let action = Action::Shell { command: subject.script.clone(), cwd: None };
+fn measure(workload: &Workload) -> (f64, f64) {
+    let action = Action::Shell { command: workload.script.clone(), cwd: None };
     let context = Context {
         home: Some("/home/dev".into()),
         workspace: Some("/home/dev/project".into()),
@@ -87,17 +87,17 @@ fn measure(subject: &Subject) -> (f64, f64) {
     let (mut parses, mut judgements) = (Times::default(), Times::default());
     for _ in 0..TURNS {
         parses.add(|| {
-            for _ in 0..subject.rounds {
-                black_box(Parser::new(black_box(&subject.script)).parse());
+            for _ in 0..workload.rounds {
+                black_box(Parser::new(black_box(&workload.script)).parse());
             }
         });
         judgements.add(|| {
-            for _ in 0..subject.rounds {
+            for _ in 0..workload.rounds {
                 black_box(judge(black_box(&action), &policy, &context));
             }
         });
     }
-    let rounds = f64::from(subject.rounds);
+    let rounds = f64::from(workload.rounds);
     (parses.median() / rounds, judgements.median() / rounds)
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_subjects_have_the_sizes_they_claim() {
-        let sizes = subjects().map(|subject| subject.script.len());
+        let sizes = workloads().map(|workload| workload.script.len());
         let [short, long, script] = sizes;
         assert!(short == 20 && (195..=205).contains(&long), "{sizes:?}");
         assert!((4_500..5_500).contains(&script), "{sizes:?}");

@@ -19,7 +19,7 @@ mod once;
 mod sdk;
 mod serve;
 
-use sdk::{Era, Rig, Run, Said, Sdk};
+use sdk::{ConnectionResult, Era, Rig, Run, Sdk};
 
 /// Returns every step that a client may take, on one connection.
 fn everything() -> Value {
@@ -77,7 +77,7 @@ fn same_answers(client: Sdk, era: Era) {
 }
 
 /// Checks the results of a direct connection, so that there is something to compare with.
-fn looks_right(said: &Said) {
+fn looks_right(said: &ConnectionResult) {
     let steps = everything();
     let gave = |what: &str, name: Option<&str>| {
         let asked = steps.as_array().expect("steps").iter();

@@ -4,8 +4,8 @@
 use countersign_core::context::Mode;
 use countersign_core::{Action, Context, Judgement, Policy};
 
-use crate::case::{self, Panicked};
 use crate::facts;
+use crate::judging::{self, Panicked};
 
 /// Returns what would change this verdict, one line each; at least one line.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn changes(
     let mut changes = policy.would_change(action, context, judgement);
     changes.extend(without_worst(action, policy, context, judgement));
     for (with, context) in variations(action, context) {
-        let other = case::judge_plainly(action, policy, &context)?.verdict;
+        let other = judging::judge_plainly(action, policy, &context)?.verdict;
         if other != judgement.verdict {
             changes.push(format!("{with}: {}", other.as_str()));
         }

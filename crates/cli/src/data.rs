@@ -12,7 +12,7 @@ use clap::Args;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::store::Sqlite;
 
-use crate::around;
+use crate::context_options;
 
 /// Which data folder.
 #[derive(Debug, Args)]
@@ -87,7 +87,8 @@ impl Data {
 pub(crate) fn usual_folder() -> Option<PathBuf> {
     set("COUNTERSIGN_DATA").or_else(|| {
         let folder = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
-        let folder = folder.or_else(|| around::home().map(|home| home.join(".local/share")))?;
+        let folder =
+            folder.or_else(|| context_options::home().map(|home| home.join(".local/share")))?;
         Some(folder.join("countersign"))
     })
 }

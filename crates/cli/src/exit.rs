@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use countersign_core::Verdict;
 
-use crate::case::Panicked;
 use crate::client::ClientError;
+use crate::judging::Panicked;
 
 /// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

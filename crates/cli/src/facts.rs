@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use countersign_core::analyze::{self, Analysis, UNKNOWN};
 use countersign_core::context::PathFacts;
 use countersign_core::fact::{Fact, FactKind, Tag};
-use countersign_core::place::{self, Scene};
+use countersign_core::location::{self, Scene};
 use countersign_core::{Action, Context};
 
 use crate::git;
@@ -167,14 +167,14 @@ fn one(path: &str, scene: &Scene<'_>) -> Option<PathBuf> {
 /// it changes to. A fact does not say which, so each is tried; a fact is stored under the full
 /// path, where a wrong guess does no harm.
 fn folders(analysis: &Analysis, scene: &Scene<'_>) -> Vec<String> {
-    let mut folders = vec![place::absolute(".", scene)];
+    let mut folders = vec![location::absolute(".", scene)];
     for command in &analysis.commands {
         if matches!(command.program.as_str(), "cd" | "pushd")
             && let Some(to) = command.operands().next()
             && folders.len() < MOST_FOLDERS
         {
             let scene = Scene { cwd: folders.last().map(String::as_str), ..*scene };
-            let folder = place::absolute(to, &scene);
+            let folder = location::absolute(to, &scene);
             if !folders.contains(&folder) {
                 folders.push(folder);
             }
@@ -291,7 +291,7 @@ fn named(path: &str, kind: FactKind, scene: &Scene<'_>) -> Vec<Touched> {
         FactKind::Delete | FactKind::Move => (Last::Keep, Change::Loses),
         _ => return Vec::new(),
     };
-    let path = place::absolute(path, scene);
+    let path = location::absolute(path, scene);
     let cannot_be_one = |char| matches!(char, '*' | '?' | '[' | '\0' | '\n' | UNKNOWN);
     if !path.starts_with('/') || path.contains(cannot_be_one) || is_stream(&path) {
         return Vec::new();

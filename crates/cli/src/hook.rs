@@ -5,7 +5,7 @@
 //!                                          ├─ allow, warn ─► nothing against it
 //!                                          ├─ block ───────► no
 //!                                          └─ confirm ─────► a server asks a person ─► yes or no
-//!                                                └ none, or it cannot be reached ─► `desk/fallback`
+//!                                                └ none, or it cannot be reached ─► `approval_client/fallback`
 //! ```
 //!
 //! Every failure means no: input that cannot be parsed, a panic, a wrong configuration, a server
@@ -24,24 +24,26 @@ use anyhow::{Context as _, Result, bail};
 use countersign_core::{Action, Context, Verdict};
 use serde_json::{Value, json};
 
-use crate::around::Around;
+use crate::approval_client::{
+    ApprovalClient, Fallback, HostCan, JudgedAction, Outcome, Permitted, Stranded, Waiter,
+};
 use crate::client::block_on;
-use crate::desk::{Case, Desk, Fallback, HostCan, Outcome, Permitted, Stranded, Waiter};
+use crate::context_options::ContextOptions;
 use crate::hook::served_policy::Served;
-use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
+use crate::host::{self, HookAnswer, HookEvent, HookOutput, Host, Unreadable, What};
 use crate::show::one_line;
-use crate::{case, data, desk, serving, settings};
+use crate::{approval_client, data, judging, serving, settings};
 
 mod made;
-mod mouth;
 mod options;
 pub(crate) mod served_policy;
+mod single_reply;
 mod words;
 
 pub(crate) use made::Made;
 use made::Runs;
-use mouth::Mouth;
 pub(crate) use options::{Options, Unreachable, is_url};
+use single_reply::SingleReply;
 pub(crate) use words::{HALTED, refusal};
 use words::{nobody, short};
 
@@ -69,22 +71,22 @@ pub(crate) fn named(words: &[OsString]) -> Option<u8> {
 /// Answers one event of a host, on standard output.
 pub(crate) fn run(host: &'static dyn Host, timeout: Option<Duration>) -> u8 {
     let clock = Clock::start(timeout.unwrap_or_else(|| host.patience()));
-    let mouth = Arc::new(Mouth::new(host));
-    let reply = match mouth::watch(clock, &mouth) {
-        Ok(()) => guarded(&mouth, || answer(host, &clock, &mouth)),
-        Err(error) => mouth.broken(&format!("Countersign cannot watch the time ({error}).")),
+    let single_reply = Arc::new(SingleReply::new(host));
+    let reply = match single_reply::watch(clock, &single_reply) {
+        Ok(()) => guarded(&single_reply, || answer(host, &clock, &single_reply)),
+        Err(error) => single_reply.broken(&format!("Countersign cannot watch the time ({error}).")),
     };
-    mouth.say(&reply)
+    single_reply.say(&reply)
 }
 
 /// Runs work and turns a panic or an error into a no.
-fn guarded(mouth: &Mouth, work: impl FnOnce() -> Result<Reply>) -> Reply {
+fn guarded(single_reply: &SingleReply, work: impl FnOnce() -> Result<HookOutput>) -> HookOutput {
     match panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(reply)) => reply,
-        Ok(Err(error)) => mouth.broken(&short(&format!(
+        Ok(Err(error)) => single_reply.broken(&short(&format!(
             "Countersign refused this because something is wrong: {error:#}."
         ))),
-        Err(_) => mouth.broken("Countersign failed internally, so this is refused."),
+        Err(_) => single_reply.broken("Countersign failed internally, so this is refused."),
     }
 }
 
@@ -112,23 +114,24 @@ struct Turn<'a> {
     host: &'a dyn Host,
     /// The host's event, unparsed.
     payload: &'a Value,
-    told: &'a Told,
+    hook_event: &'a HookEvent,
     clock: &'a Clock,
-    mouth: &'a Mouth,
+    single_reply: &'a SingleReply,
 }
 
-fn answer(host: &dyn Host, clock: &Clock, mouth: &Mouth) -> Result<Reply> {
+fn answer(host: &dyn Host, clock: &Clock, single_reply: &SingleReply) -> Result<HookOutput> {
     if let Some(folder) = data::usual_folder() {
-        desk::register(&folder);
+        approval_client::register(&folder);
     }
     let payload = read(io::stdin().lock())?;
-    let told = match host.decode(&payload) {
-        Ok(told) => told,
+    let hook_event = match host.decode(&payload) {
+        Ok(hook_event) => hook_event,
         Err(Unreadable(why)) => bail!("what {} said cannot be understood: {why}", host.title()),
     };
-    mouth.about(&told.event);
-    let decision = Turn { host, payload: &payload, told: &told, clock, mouth }.decide()?;
-    Ok(host.encode(&told.event, &decision.as_said()))
+    single_reply.about(&hook_event.event);
+    let decision =
+        Turn { host, payload: &payload, hook_event: &hook_event, clock, single_reply }.decide()?;
+    Ok(host.encode(&hook_event.event, &decision.as_answer()))
 }
 
 fn read(input: impl io::Read) -> Result<Value> {
@@ -153,13 +156,13 @@ enum Decision {
 }
 
 impl Decision {
-    fn as_said(&self) -> Said<'_> {
+    fn as_answer(&self) -> HookAnswer<'_> {
         match self {
-            Self::Neutral => Said::Neutral,
-            Self::Approved(how) => Said::Approved(how),
-            Self::Changed(input) => Said::Changed(input),
-            Self::Deny(reason) => Said::Deny(reason),
-            Self::Ask(reason) => Said::Ask(reason),
+            Self::Neutral => HookAnswer::Neutral,
+            Self::Approved(how) => HookAnswer::Approved(how),
+            Self::Changed(input) => HookAnswer::Changed(input),
+            Self::Deny(reason) => HookAnswer::Deny(reason),
+            Self::Ask(reason) => HookAnswer::Ask(reason),
         }
     }
 }
@@ -171,17 +174,17 @@ pub(crate) enum Judged<'a> {
     /// It is refused, for this reason.
     Deny(String),
     /// The actions about which somebody must be asked; perhaps none.
-    Ask(Vec<Case<'a>>, Options),
+    Ask(Vec<JudgedAction<'a>>, Options),
     /// All of it, by the host alone: no server can be reached, and the policy here is too old; why.
-    Outdated(Vec<Case<'a>>, Options, String),
+    Outdated(Vec<JudgedAction<'a>>, Options, String),
 }
 
 /// Judges what a host's agent is about to do.
 ///
 /// # Errors
 /// The configuration is wrong, or judging failed.
-pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> {
-    let (actions, prompt) = match &told.what {
+pub(crate) fn judged<'a>(host: &dyn Host, hook_event: &'a HookEvent) -> Result<Judged<'a>> {
+    let (actions, prompt) = match &hook_event.what {
         What::Nothing => return Ok(Judged::Neutral),
         What::Refused(why) => return Ok(Judged::Deny(why.clone())),
         What::Acts(actions) => (actions, false),
@@ -190,7 +193,7 @@ pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> 
     if is_halted() {
         return Ok(Judged::Deny(HALTED.to_owned()));
     }
-    let around = surroundings(host, told)?;
+    let around = surroundings(host, hook_event)?;
     let Served { layers, outdated } = settings::served_layers(&around)?;
     let options = Options::read(&layers)?;
     let outdated = match outdated {
@@ -199,34 +202,40 @@ pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> 
         outdated => outdated,
     };
     let policy = settings::policy_of(layers)?;
-    let made = made_by(host, told, &around);
-    let mut cases = Vec::new();
+    let made = made_by(host, hook_event, &around);
+    let mut judged_actions = Vec::new();
     for action in actions {
         let mut context = around.clone();
-        let judgement = case::judge_in_session(action, &policy, &mut context, made.as_ref())?;
+        let judgement = judging::judge_in_session(action, &policy, &mut context, made.as_ref())?;
         if judgement.verdict == Verdict::Block {
             return Ok(Judged::Deny(refusal(&judgement)));
         }
-        cases.push(Case { action, context, judgement });
+        judged_actions.push(JudgedAction { action, context, judgement });
     }
     // A person answers the host's own question there.
     if prompt {
         return Ok(Judged::Neutral);
     }
     if let Some(why) = outdated {
-        return Ok(Judged::Outdated(cases, options, one_line(&format!("{why:#}")).into_owned()));
+        return Ok(Judged::Outdated(
+            judged_actions,
+            options,
+            one_line(&format!("{why:#}")).into_owned(),
+        ));
     }
-    cases.retain(|case| options.record || case.must_ask());
-    Ok(Judged::Ask(cases, options))
+    judged_actions.retain(|judged_action| options.record || judged_action.must_ask());
+    Ok(Judged::Ask(judged_actions, options))
 }
 
 impl Turn<'_> {
     fn decide(&self) -> Result<Decision> {
-        let decision = match judged(self.host, self.told)? {
+        let decision = match judged(self.host, self.hook_event)? {
             Judged::Neutral => Decision::Neutral,
             Judged::Deny(why) => Decision::Deny(why),
-            Judged::Ask(cases, options) => self.settle(&cases, &options),
-            Judged::Outdated(cases, options, why) => self.leave_to_host(&cases, &options, &why),
+            Judged::Ask(judged_actions, options) => self.settle(&judged_actions, &options),
+            Judged::Outdated(judged_actions, options, why) => {
+                self.leave_to_host(&judged_actions, &options, &why)
+            }
         };
         self.remember(&decision)?;
         Ok(decision)
@@ -239,9 +248,9 @@ impl Turn<'_> {
             Decision::Changed(_) | Decision::Ask(_) => Runs::Perhaps,
             Decision::Deny(_) => return Ok(()),
         };
-        let What::Acts(actions) = &self.told.what else { return Ok(()) };
-        let around = surroundings(self.host, self.told)?;
-        if let Some(mut made) = made_by(self.host, self.told, &around) {
+        let What::Acts(actions) = &self.hook_event.what else { return Ok(()) };
+        let around = surroundings(self.host, self.hook_event)?;
+        if let Some(mut made) = made_by(self.host, self.hook_event, &around) {
             for action in actions {
                 made.note(action, &around, runs);
             }
@@ -250,31 +259,32 @@ impl Turn<'_> {
     }
 
     /// Asks about the actions in turn: all of them run, or none.
-    fn settle(&self, cases: &[Case<'_>], options: &Options) -> Decision {
+    fn settle(&self, judged_actions: &[JudgedAction<'_>], options: &Options) -> Decision {
         let mut decision = Decision::Neutral;
-        let Some(first) = cases.first() else { return decision };
-        let label = label(self.host, self.told);
+        let Some(first) = judged_actions.first() else { return decision };
+        let label = label(self.host, self.hook_event);
         let folder = data::usual_folder();
         let folder = folder.as_deref();
         let stranded = Stranded { options, folder, asker: &label };
-        let desk = match Desk::open(options, folder, label.clone(), self.clock.left()) {
-            Ok(desk) => desk,
-            Err(error) => return self.nobody(first, &stranded, &format!("{error:#}")),
-        };
-        for case in cases {
-            let outcome = block_on(async { Ok(desk.ask(case, self).await) });
-            self.mouth.answered();
+        let approval_client =
+            match ApprovalClient::open(options, folder, label.clone(), self.clock.left()) {
+                Ok(approval_client) => approval_client,
+                Err(error) => return self.nobody(first, &stranded, &format!("{error:#}")),
+            };
+        for judged_action in judged_actions {
+            let outcome = block_on(async { Ok(approval_client.ask(judged_action, self).await) });
+            self.single_reply.answered();
             match outcome.unwrap_or_else(|error| Outcome::Nobody(format!("{error:#}"))) {
                 Outcome::Agreed(Permitted { edited: Some(edited), .. }) => {
-                    return self.changed(&edited, cases);
+                    return self.changed(&edited, judged_actions);
                 }
                 Outcome::Agreed(permitted) => decision = Decision::Approved(permitted.told()),
                 Outcome::Permitted(_) => {}
                 Outcome::Refused(why) => return Decision::Deny(short(&why)),
-                Outcome::Nobody(why) => return self.nobody(case, &stranded, &why),
+                Outcome::Nobody(why) => return self.nobody(judged_action, &stranded, &why),
                 Outcome::NoAnswer(why) => {
                     let options = &options.without_an_answer();
-                    return self.nobody(case, &Stranded { options, ..stranded }, &why);
+                    return self.nobody(judged_action, &Stranded { options, ..stranded }, &why);
                 }
             }
         }
@@ -282,15 +292,20 @@ impl Turn<'_> {
     }
 
     /// The policy is too old to allow anything: the host asks about all of it, or it is a no.
-    fn leave_to_host(&self, cases: &[Case<'_>], options: &Options, why: &str) -> Decision {
-        let label = label(self.host, self.told);
+    fn leave_to_host(
+        &self,
+        judged_actions: &[JudgedAction<'_>],
+        options: &Options,
+        why: &str,
+    ) -> Decision {
+        let label = label(self.host, self.hook_event);
         let folder = data::usual_folder();
         let stranded = Stranded { options, folder: folder.as_deref(), asker: &label };
-        let asks = self.host.asks(&self.told.event);
+        let asks = self.host.asks(&self.hook_event.event);
         let host = if asks { HostCan::Ask } else { HostCan::NotAsk };
-        for case in cases {
-            if let Fallback::Refuse(also) = stranded.decide(case, host, why) {
-                return Decision::Deny(nobody(case, &stranded, why, &also));
+        for judged_action in judged_actions {
+            if let Fallback::Refuse(also) = stranded.decide(judged_action, host, why) {
+                return Decision::Deny(nobody(judged_action, &stranded, why, &also));
             }
         }
         Decision::Ask(short(&format!("Countersign asks: {why}")))
@@ -298,14 +313,16 @@ impl Turn<'_> {
 
     /// A person wants the call otherwise. What they want is judged here as well: the server may
     /// not know the project's own rules.
-    fn changed(&self, edited: &Action, cases: &[Case<'_>]) -> Decision {
+    fn changed(&self, edited: &Action, judged_actions: &[JudgedAction<'_>]) -> Decision {
         let refused =
             || Decision::Deny("Countersign: the changed action cannot be run.".to_owned());
-        let ([case], Some(input)) = (cases, self.host.changed(self.payload, edited)) else {
+        let ([judged_action], Some(input)) =
+            (judged_actions, self.host.changed(self.payload, edited))
+        else {
             return refused();
         };
-        let judged = settings::policy(&case.context).and_then(|policy| {
-            Ok(case::judge_with_facts(edited, &policy, &mut case.context.clone())?)
+        let judged = settings::policy(&judged_action.context).and_then(|policy| {
+            Ok(judging::judge_with_facts(edited, &policy, &mut judged_action.context.clone())?)
         });
         match judged {
             Ok(judgement) if judgement.verdict == Verdict::Block => {
@@ -317,26 +334,35 @@ impl Turn<'_> {
     }
 
     /// Handles a question that nobody can be asked through us: the host asks, or it is refused.
-    fn nobody(&self, case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> Decision {
-        let asks = self.host.asks(&self.told.event) && case.must_ask();
+    fn nobody(
+        &self,
+        judged_action: &JudgedAction<'_>,
+        stranded: &Stranded<'_>,
+        why: &str,
+    ) -> Decision {
+        let asks = self.host.asks(&self.hook_event.event) && judged_action.must_ask();
         let host = if asks { HostCan::Ask } else { HostCan::NotAsk };
-        match stranded.decide(case, host, why) {
+        match stranded.decide(judged_action, host, why) {
             Fallback::Ask => {
-                let reason = one_line(&case.judgement.reason);
+                let reason = one_line(&judged_action.judgement.reason);
                 Decision::Ask(short(&format!("Countersign asks: {reason}")))
             }
-            Fallback::Refuse(also) => Decision::Deny(nobody(case, stranded, why, &also)),
+            Fallback::Refuse(also) => Decision::Deny(nobody(judged_action, stranded, why, &also)),
         }
     }
 }
 
 /// Refuses where no host can ask, and returns the message to the agent.
-pub(crate) fn refused_alone(case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> String {
-    let also = match stranded.decide(case, HostCan::NotAsk, why) {
+pub(crate) fn refused_alone(
+    judged_action: &JudgedAction<'_>,
+    stranded: &Stranded<'_>,
+    why: &str,
+) -> String {
+    let also = match stranded.decide(judged_action, HostCan::NotAsk, why) {
         Fallback::Refuse(also) => also,
         Fallback::Ask => String::new(),
     };
-    nobody(case, stranded, why, &also)
+    nobody(judged_action, stranded, why, &also)
 }
 
 impl Waiter for Turn<'_> {
@@ -344,10 +370,10 @@ impl Waiter for Turn<'_> {
         self.clock.left()
     }
 
-    fn asked(&self, desk: &Desk, approval: &str) {
+    fn asked(&self, approval_client: &ApprovalClient, approval: &str) {
         let late = "Countersign: nobody answered in time, which counts as a no. The question is \
                     withdrawn. Tell the user; when they are back, the same call asks again.";
-        self.mouth.asked(desk, approval, late.to_owned());
+        self.single_reply.asked(approval_client, approval, late.to_owned());
     }
 
     fn waits(&self) -> Value {
@@ -359,26 +385,26 @@ impl Waiter for Turn<'_> {
     }
 
     fn call_id(&self) -> Option<String> {
-        self.told.call.clone()
+        self.hook_event.call.clone()
     }
 
     fn takes(&self, edited: &Action) -> bool {
         // If a call has several actions, nobody can say which one was changed.
-        let single = matches!(&self.told.what, What::Acts(actions) if actions.len() == 1);
+        let single = matches!(&self.hook_event.what, What::Acts(actions) if actions.len() == 1);
         single && self.host.changed(self.payload, edited).is_some()
     }
 }
 
 /// The paths that the agent made in its session, if the host names the session.
-fn made_by(host: &dyn Host, told: &Told, around: &Context) -> Option<Made> {
-    let session = told.session.as_deref().filter(|session| !session.is_empty())?;
+fn made_by(host: &dyn Host, hook_event: &HookEvent, around: &Context) -> Option<Made> {
+    let session = hook_event.session.as_deref().filter(|session| !session.is_empty())?;
     let session = format!("{}\0{session}", host.name());
     Made::open(&data::usual_folder()?, &session, around.workspace.as_deref()?)
 }
 
 /// The label of an agent's session.
-fn label(host: &dyn Host, told: &Told) -> String {
-    let session = told.session.as_deref().unwrap_or("-");
+fn label(host: &dyn Host, hook_event: &HookEvent) -> String {
+    let session = hook_event.session.as_deref().unwrap_or("-");
     let session: String = session.chars().filter(|char| !char.is_control()).take(80).collect();
     format!("{} {session}", host.title())
 }
@@ -395,17 +421,17 @@ pub(crate) fn is_halted_in(folder: &Path) -> bool {
 
 /// The context of the agent. A project that the host names is the workspace: it stays the same when
 /// the agent changes its folder.
-fn surroundings(host: &dyn Host, told: &Told) -> Result<Context> {
-    let cwd = told.cwd.as_deref().filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
+fn surroundings(host: &dyn Host, hook_event: &HookEvent) -> Result<Context> {
+    let cwd = hook_event.cwd.as_deref().filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
     let named = host.project_variable().and_then(std::env::var_os).map(PathBuf::from);
-    let home = crate::around::home();
+    let home = crate::context_options::home();
     let project = named.filter(|project| {
         let inside = cwd.as_deref().is_none_or(|cwd| cwd.starts_with(project));
         let too_wide = project.parent().is_none()
             || home.as_deref().is_some_and(|home: &Path| home.starts_with(project));
         project.is_absolute() && inside && !too_wide
     });
-    Around::at(cwd, project).context()
+    ContextOptions::at(cwd, project).context()
 }
 
 #[cfg(test)]
@@ -417,10 +443,10 @@ mod tests {
     #[test]
     fn a_panic_and_an_error_are_a_no_for_every_host() {
         for host in HOSTS {
-            let mouth = Mouth::new(*host);
-            let panicked = guarded(&mouth, || panic!("on purpose"));
+            let single_reply = SingleReply::new(*host);
+            let panicked = guarded(&single_reply, || panic!("on purpose"));
             assert!(host.is_stopped_by(&panicked), "{}: {panicked:?}", host.name());
-            let failed = guarded(&mouth, || bail!("something \"odd\"\n"));
+            let failed = guarded(&single_reply, || bail!("something \"odd\"\n"));
             assert!(host.is_stopped_by(&failed), "{}: {failed:?}", host.name());
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub(crate) mod dialect;
 pub(crate) mod edit;
-pub(crate) mod place;
+pub(crate) mod install;
 pub(crate) mod servers;
 pub(crate) mod tool;
 
@@ -30,7 +30,7 @@ mod opencode;
 mod vscode;
 mod windsurf;
 
-use place::{Installed, Scope};
+use install::{Installed, Scope};
 
 /// All supported hosts.
 pub(crate) const HOSTS: &[&dyn Host] = &[
@@ -71,14 +71,14 @@ pub(crate) trait Host: Sync {
     ///
     /// # Errors
     /// The event is not known; the action is then refused.
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable>;
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable>;
 
     /// Composes the answer.
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply;
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput;
 
     /// Composes the answer after a failure of ours. The event is empty while it is not known yet.
-    fn broken(&self, event: &str, reason: &str) -> Reply {
-        self.encode(event, &Said::Deny(reason))
+    fn broken(&self, event: &str, reason: &str) -> HookOutput {
+        self.encode(event, &HookAnswer::Deny(reason))
     }
 
     /// The input of a call as a person changed it, for hosts that accept one. It describes exactly
@@ -95,13 +95,13 @@ pub(crate) trait Host: Sync {
     fn canary(&self, command: &str, cwd: &str) -> Value;
 
     /// Reports whether the host stops the action after this reply of a hook.
-    fn is_stopped_by(&self, reply: &Reply) -> bool;
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool;
 
     /// The changes that install the hook.
     ///
     /// # Errors
     /// The host does not support the scope, or an existing file cannot be parsed.
-    fn plan(&self, installed: &Installed<'_>) -> anyhow::Result<Vec<place::Change>>;
+    fn plan(&self, installed: &Installed<'_>) -> anyhow::Result<Vec<install::Change>>;
 
     /// The reason why the host does not run a hook in this file, and what to do about it: some
     /// hosts skip a hook until their user has accepted it.
@@ -146,7 +146,7 @@ pub(crate) struct Tested {
 
 /// An event of a host before something happens.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Told {
+pub(crate) struct HookEvent {
     /// The host's name of the event.
     pub(crate) event: String,
     /// The id of the agent's run.
@@ -174,7 +174,7 @@ pub(crate) enum What {
 
 /// Our answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said<'a> {
+pub(crate) enum HookAnswer<'a> {
     /// No objection: the host proceeds as it would without us.
     Neutral,
     /// It is approved; the origin of the approval.
@@ -190,13 +190,13 @@ pub(crate) enum Said<'a> {
 
 /// The output and exit code of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Reply {
+pub(crate) struct HookOutput {
     pub(crate) out: String,
     pub(crate) err: String,
     pub(crate) code: u8,
 }
 
-impl Reply {
+impl HookOutput {
     /// Returns an empty reply.
     pub(crate) fn empty() -> Self {
         Self::default()
@@ -277,10 +277,10 @@ mod tests {
         for host in HOSTS {
             let canary = host.canary("ls", "/w");
             let event = host.decode(&canary).expect("it is its own").event;
-            let says = |said: &Said<'_>| host.is_stopped_by(&host.encode(&event, said));
-            assert!(says(&Said::Deny("no")), "{}", host.name());
-            assert!(!says(&Said::Neutral), "{}", host.name());
-            assert!(!says(&Said::Approved("yes")), "{}", host.name());
+            let says = |said: &HookAnswer<'_>| host.is_stopped_by(&host.encode(&event, said));
+            assert!(says(&HookAnswer::Deny("no")), "{}", host.name());
+            assert!(!says(&HookAnswer::Neutral), "{}", host.name());
+            assert!(!says(&HookAnswer::Approved("yes")), "{}", host.name());
             for event in ["", event.as_str()] {
                 assert!(host.is_stopped_by(&host.broken(event, "no")), "{}", host.name());
             }
@@ -292,12 +292,15 @@ mod tests {
         for host in HOSTS {
             let event = host.decode(&host.canary("ls", "/w")).expect("it is its own").event;
             let input = json!({"command": "ls"});
-            let all = [Said::Neutral, Said::Approved("yes"), Said::Changed(&input)];
-            for said in all.into_iter().chain([Said::Deny("because"), Said::Ask("because")]) {
+            let all =
+                [HookAnswer::Neutral, HookAnswer::Approved("yes"), HookAnswer::Changed(&input)];
+            for said in
+                all.into_iter().chain([HookAnswer::Deny("because"), HookAnswer::Ask("because")])
+            {
                 let reply = host.encode(&event, &said);
                 let fine = reply.out.is_empty() || reply.object().is_some();
                 assert!(fine, "{}: {reply:?}", host.name());
-                if let Said::Deny(reason) = said {
+                if let HookAnswer::Deny(reason) = said {
                     assert!(reply.out.contains(reason) || reply.err.contains(reason));
                 }
             }
@@ -307,12 +310,12 @@ mod tests {
     #[test]
     fn the_canary_is_a_shell_command_where_it_says() {
         for host in HOSTS {
-            let told = host.decode(&host.canary("rm -rf /", "/w")).expect("it is its own");
-            let What::Acts(actions) = told.what else { panic!("{}", host.name()) };
+            let hook_event = host.decode(&host.canary("rm -rf /", "/w")).expect("it is its own");
+            let What::Acts(actions) = hook_event.what else { panic!("{}", host.name()) };
             let [Action::Shell { command, .. }] = actions.as_slice() else {
                 panic!("{}: {actions:?}", host.name())
             };
-            assert_eq!((command.as_str(), told.cwd.as_deref()), ("rm -rf /", Some("/w")));
+            assert_eq!((command.as_str(), hook_event.cwd.as_deref()), ("rm -rf /", Some("/w")));
         }
     }
 
@@ -323,10 +326,10 @@ mod tests {
             .iter()
             .filter(|host| {
                 let canary = host.canary("git push --force", "/w");
-                let told = host.decode(&canary).expect("it is its own");
+                let hook_event = host.decode(&canary).expect("it is its own");
                 let changed = host.changed(&canary, &edited);
                 let input = changed.clone().unwrap_or_else(|| json!({"command": "git push"}));
-                let reply = host.encode(&told.event, &Said::Changed(&input));
+                let reply = host.encode(&hook_event.event, &HookAnswer::Changed(&input));
                 assert_eq!(changed.is_none(), host.is_stopped_by(&reply), "{}", host.name());
                 assert!(changed.is_none() || reply.out.contains("\"git push\""), "{reply:?}");
                 // An action of another kind cannot be an input of this tool.

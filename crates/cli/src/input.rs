@@ -84,7 +84,7 @@ pub(crate) const KINDS: &str = "Kinds and their input:
   ui, download, tool     only with --action";
 
 /// The field in which a kind keeps its input.
-enum Place {
+enum InputField {
     /// A text field.
     Text(&'static str),
     /// A number field.
@@ -124,21 +124,23 @@ impl Input {
     }
 
     fn field(&self, kind: Kind, name: &str) -> Result<Option<(&'static str, Value)>> {
-        let place = kind.place();
-        let field = match (&place, &self.input) {
-            (Place::Json, _) => bail!("`{name}` has several parts: give it with --action JSON"),
-            (Place::None, None) => return Ok(None),
-            (Place::None, Some(_)) => bail!("`{name}` takes no input"),
-            (Place::Text(field) | Place::Number(field), None) => {
+        let input_field = kind.input_field();
+        let field = match (&input_field, &self.input) {
+            (InputField::Json, _) => {
+                bail!("`{name}` has several parts: give it with --action JSON")
+            }
+            (InputField::None, None) => return Ok(None),
+            (InputField::None, Some(_)) => bail!("`{name}` takes no input"),
+            (InputField::Text(field) | InputField::Number(field), None) => {
                 bail!("`{name}` needs its {field}; `-` reads it from standard input")
             }
-            (Place::Text(field) | Place::Number(field), Some(_)) => *field,
+            (InputField::Text(field) | InputField::Number(field), Some(_)) => *field,
         };
         let text = match self.input.as_deref() {
             Some("-") => kind.trimmed(read_stdin()?),
             given => given.unwrap_or_default().to_owned(),
         };
-        if matches!(place, Place::Number(_)) {
+        if matches!(input_field, InputField::Number(_)) {
             let number: u64 =
                 text.parse().map_err(|_| anyhow!("`{text}` is not a number of {field}"))?;
             return Ok(Some((field, number.into())));
@@ -177,22 +179,22 @@ impl More {
 }
 
 impl Kind {
-    const fn place(self) -> Place {
+    const fn input_field(self) -> InputField {
         match self {
-            Self::Shell => Place::Text("command"),
-            Self::Code => Place::Text("source"),
+            Self::Shell => InputField::Text("command"),
+            Self::Code => InputField::Text("source"),
             Self::FileRead | Self::FileWrite | Self::FileDelete | Self::FileList => {
-                Place::Text("path")
+                InputField::Text("path")
             }
-            Self::Navigate | Self::HttpRequest => Place::Text("url"),
-            Self::Login => Place::Text("site"),
-            Self::Notify => Place::Text("channel"),
-            Self::Skill => Place::Text("skill"),
-            Self::Applescript => Place::Text("script"),
-            Self::Named => Place::Text("name"),
-            Self::ExportPdf => Place::Number("pages"),
-            Self::Screenshot | Self::ReadDom => Place::None,
-            Self::Ui | Self::Download | Self::Tool => Place::Json,
+            Self::Navigate | Self::HttpRequest => InputField::Text("url"),
+            Self::Login => InputField::Text("site"),
+            Self::Notify => InputField::Text("channel"),
+            Self::Skill => InputField::Text("skill"),
+            Self::Applescript => InputField::Text("script"),
+            Self::Named => InputField::Text("name"),
+            Self::ExportPdf => InputField::Number("pages"),
+            Self::Screenshot | Self::ReadDom => InputField::None,
+            Self::Ui | Self::Download | Self::Tool => InputField::Json,
         }
     }
 

@@ -17,7 +17,7 @@ const PAGE: usize = 200;
 
 /// Whose things.
 #[derive(Debug, Args)]
-pub(crate) struct Whose {
+pub(crate) struct OwnerFilter {
     /// List those of a workspace you manage
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Whose {
     everybody: bool,
 }
 
-impl Whose {
+impl OwnerFilter {
     /// Returns the query parameters for the server.
     pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
         let workspace = self.workspace.iter().map(|id| ("workspace_id", id.clone()));

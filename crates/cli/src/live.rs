@@ -15,7 +15,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use countersign_wire::{Answer, Scope};
+use countersign_wire::{AnswerBody, Scope};
 use rustix::process::Signal;
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ mod process;
 mod recipe;
 mod stage;
 
-use check::{CHECKS, Check, FEEDBACK, Mark, Seen, Tried, judge};
+use check::{CHECKS, Check, FEEDBACK, Grade, Seen, Tried, judge};
 use model::Model;
 use person::Person;
 use recipe::Recipe;
@@ -123,7 +123,7 @@ impl Report {
             serde_json::to_writer(&mut out, self)?;
             writeln!(out)?;
         }
-        let bad = self.checks.iter().filter(|tried| tried.mark == Mark::Bad).count();
+        let bad = self.checks.iter().filter(|tried| tried.grade == Grade::Bad).count();
         if form == Form::Text && bad > 0 {
             writeln!(out, "{bad} of {} checks failed", self.checks.len())?;
         }
@@ -246,10 +246,10 @@ impl Trial<'_> {
             Check::Yes => {
                 tokio::time::sleep(WAITS).await;
                 seen.ran_early = self.has_run(check);
-                self.person.answer(question, &Answer::yes(Scope::Once)).await?;
+                self.person.answer(question, &AnswerBody::yes(Scope::Once)).await?;
             }
             Check::No => {
-                let no = Answer::no(Some(FEEDBACK.to_owned()));
+                let no = AnswerBody::no(Some(FEEDBACK.to_owned()));
                 self.person.answer(question, &no).await?;
             }
             Check::Term => return self.strike(question, Signal::TERM, seen).await,

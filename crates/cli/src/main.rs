@@ -10,18 +10,17 @@
 use std::panic;
 use std::process::ExitCode;
 
-mod around;
+mod approval_client;
 mod ask;
 mod batch;
 mod beneath;
 mod card;
-mod case;
 mod change;
 mod client;
 mod command;
 mod compiler;
+mod context_options;
 mod data;
-mod desk;
 mod diff;
 mod exit;
 mod facts;
@@ -29,6 +28,7 @@ mod git;
 mod hook;
 mod host;
 mod input;
+mod judging;
 mod listing;
 #[cfg(unix)]
 mod live;
@@ -45,7 +45,7 @@ use command::Cli;
 use exit::Exit;
 
 fn main() -> ExitCode {
-    panic::set_hook(Box::new(case::report_panic));
+    panic::set_hook(Box::new(judging::report_panic));
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     if let Some(code) = hook::named(&words) {
         return ExitCode::from(code);

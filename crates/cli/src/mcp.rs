@@ -1,5 +1,6 @@
 //! The Model Context Protocol: the proxy between a client and its tools, and a server of our own.
 
+mod active_config;
 pub(crate) mod http;
 mod json;
 mod message;
@@ -8,8 +9,7 @@ mod pins;
 mod proxy;
 mod serve;
 mod stdio;
-mod subject;
-mod terms;
+mod to_action;
 mod tools;
 pub(crate) mod wrap;
 

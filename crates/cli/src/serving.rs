@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use countersign_core::Policy;
 use countersign_core::policy::Lock;
-use countersign_gate::announce::{Announcer, Audience, FrontDesk};
+use countersign_gate::announce::{Announcer, Audience, ChannelAnswers};
 #[cfg(target_os = "linux")]
 use countersign_gate::caller::Peer;
 use countersign_gate::channel::{self, Configured, Dispatcher, Feed};
@@ -182,14 +182,14 @@ async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
     let path = folder.join(HALTED);
     // Subscribes first, so that no change is missed while the file is first written.
     let mut switched = gate.switched();
-    mark(&path, gate.is_halted().await?).context("cannot write into the data folder")?;
+    write_halt_file(&path, gate.is_halted().await?).context("cannot write into the data folder")?;
     let gate = Arc::downgrade(gate);
     tokio::spawn(async move {
         while switched.changed().await.is_ok() {
             let Some(gate) = gate.upgrade() else { return };
             // If the state cannot be read, it must count as halted.
             let halted = gate.is_halted().await.unwrap_or(true);
-            if let Err(error) = mark(&path, halted) {
+            if let Err(error) = write_halt_file(&path, halted) {
                 tracing::error!(%error, "hooks could not be told about the kill switch");
             }
         }
@@ -197,7 +197,7 @@ async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn mark(path: &Path, halted: bool) -> std::io::Result<()> {
+fn write_halt_file(path: &Path, halted: bool) -> std::io::Result<()> {
     if halted {
         return fs::write(path, "everything is halted; `countersign halt --resume` resumes\n");
     }
@@ -258,10 +258,10 @@ async fn announce(
         return Ok(channels);
     }
     let clock = gate.clock();
-    let desk = Arc::new(FrontDesk::new(gate, gate.owner().await?));
+    let answers = Arc::new(ChannelAnswers::new(gate, gate.owner().await?));
     let (mut audiences, mut seen) = (Vec::new(), HashSet::new());
     for Configured { user, settings } in told {
-        let opened = channel::open(settings, clock.clone(), desk.clone())?;
+        let opened = channel::open(settings, clock.clone(), answers.clone())?;
         if let Some(feed) = opened.feed {
             let mut feed = feed;
             // Rows that name the same receiver are different ones.

@@ -16,8 +16,8 @@ use countersign_gate::channel::Configured;
 use countersign_gate::id::WorkspaceId;
 use serde_json::{Map, Value};
 
-use crate::around;
 use crate::beneath::Root;
+use crate::context_options;
 use crate::hook::served_policy::{self, Served};
 
 /// The organisation's file.
@@ -350,7 +350,7 @@ pub(crate) fn user_path() -> Option<PathBuf> {
         let folder = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
         // The XDG specification says to ignore a relative one.
         let folder = folder.filter(|folder| folder.is_absolute());
-        let folder = folder.or_else(|| around::home().map(|home| home.join(".config")))?;
+        let folder = folder.or_else(|| context_options::home().map(|home| home.join(".config")))?;
         Some(folder.join("countersign/config.yaml"))
     })
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// One event as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Told {
+pub(crate) struct ServerSentEvent {
     /// The id from which a client can resume after it.
     pub(crate) id: Option<String>,
     /// Its name, which most events lack.
@@ -19,9 +19,9 @@ pub(crate) struct Told {
 pub(crate) struct Parser {
     most: usize,
     line: Vec<u8>,
-    event: Told,
+    event: ServerSentEvent,
     has_data: bool,
-    ready: VecDeque<Told>,
+    ready: VecDeque<ServerSentEvent>,
 }
 
 /// An event exceeds the limit.
@@ -31,7 +31,7 @@ pub(crate) struct TooLarge;
 impl Parser {
     /// Returns a parser for events of no more than so many bytes.
     pub(crate) fn new(most: usize) -> Self {
-        let (line, event, ready) = (Vec::new(), Told::default(), VecDeque::new());
+        let (line, event, ready) = (Vec::new(), ServerSentEvent::default(), VecDeque::new());
         Self { most, line, event, has_data: false, ready }
     }
 
@@ -54,7 +54,7 @@ impl Parser {
     }
 
     /// Returns the next complete event.
-    pub(crate) fn next(&mut self) -> Option<Told> {
+    pub(crate) fn next(&mut self) -> Option<ServerSentEvent> {
         self.ready.pop_front()
     }
 
@@ -89,8 +89,13 @@ impl Parser {
 mod tests {
     use super::*;
 
-    fn told(id: Option<&str>, name: &str, data: &str, retry: Option<u64>) -> Told {
-        Told { id: id.map(str::to_owned), name: name.to_owned(), data: data.to_owned(), retry }
+    fn told(id: Option<&str>, name: &str, data: &str, retry: Option<u64>) -> ServerSentEvent {
+        ServerSentEvent {
+            id: id.map(str::to_owned),
+            name: name.to_owned(),
+            data: data.to_owned(),
+            retry,
+        }
     }
 
     #[test]

@@ -74,9 +74,9 @@ fn when(row: &Row) -> String {
     let kinds: Vec<_> =
         row.fact.words().iter().map(|kind| format!("FactKind::{}", camel(kind))).collect();
     format!(
-        "When::Fact {{ kinds: Cow::Borrowed(&[{}]), places: {}, with: {}, without: {} }}",
+        "When::Fact {{ kinds: Cow::Borrowed(&[{}]), locations: {}, with: {}, without: {} }}",
         kinds.join(", "),
-        tags(&row.places),
+        tags(&row.locations),
         tags(&row.with),
         tags(&row.without),
     )

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::action::{Action, DownloadFile, Field, Language, Surface, UiOp};
 use crate::context::Context;
-use crate::place::Scene;
+use crate::location::Scene;
 
 mod canonical;
 

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::digest::digest;
 use crate::effect::Effects;
 use crate::form;
-use crate::place::{Detail, Scene, UNKNOWN_HOME};
+use crate::location::{Detail, Scene, UNKNOWN_HOME};
 use crate::policy::Policy;
 use crate::rule;
 use crate::verdict::{Finding, Judgement, Span};

@@ -49,15 +49,15 @@ pub mod profile;
 mod rank;
 mod relax;
 mod risk;
+mod rule_target;
 mod section;
 pub mod session;
 mod show;
 mod spot;
-mod subject;
 mod vocabulary;
 
 use layer::{By, Floors, Layer, Ruling, strictest};
-use subject::Subject;
+use rule_target::RuleTarget;
 
 pub use choice::{AppChoice, SkillChoice, SkillChoices};
 pub use config::{STARTER, Source, Sources};
@@ -177,9 +177,9 @@ impl Policy {
         if judgement.verdict != Verdict::Confirm || judgement.risk.level >= RiskLevel::Critical {
             return false;
         }
-        let case = Case::of(judgement, action, context);
-        let (rulings, _) = self.hear(&case, 0);
-        case.hard().is_none() && !rulings.iter().any(Ruling::always_asks)
+        let input = SettleInput::of(judgement, action, context);
+        let (rulings, _) = self.hear(&input, 0);
+        input.hard().is_none() && !rulings.iter().any(Ruling::always_asks)
     }
 
     /// The rules of the configuration files, most trusted file first.
@@ -214,85 +214,94 @@ impl Policy {
         // Under an unknown profile, every family counts.
         let left_out = self.profile_in(context).map_or(0, |known| known.leave_out(&mut findings));
         let risk = risk::assess(action, context, &findings);
-        let case =
-            Case { action, context, findings: &findings, level: risk.level, digest: &digest };
+        let input = SettleInput {
+            action,
+            context,
+            findings: &findings,
+            level: risk.level,
+            digest: &digest,
+        };
 
-        let (rulings, trace) = match case.hard() {
+        let (rulings, trace) = match input.hard() {
             Some(finding) => (Vec::new(), vec![hard_step(finding)]),
-            None => self.hear(&case, left_out),
+            None => self.hear(&input, left_out),
         };
         let verdict = trace.last().map_or(Verdict::Allow, |step| step.said);
-        let reason = explain::reason(&case, verdict, &rulings);
+        let reason = explain::reason(&input, verdict, &rulings);
 
         let order = rulings.iter().map(|ruling| ruling.verdict).collect();
         Judgement { verdict, risk, reason, findings: sorted(findings, order), digest, trace }
     }
 
     /// Applies every layer in order. The first rulings are those on the findings, in their order.
-    fn hear<'a>(&'a self, case: &Case<'a>, left_out: usize) -> (Vec<Ruling<'a>>, Vec<Step>) {
-        let mut rulings = self.rulings(case);
-        let profile = self.profile_in(case.context).unwrap_or(self.profile);
-        let mut trace = vec![profile_step(profile, case, &rulings, left_out)];
+    fn hear<'a>(
+        &'a self,
+        input: &SettleInput<'a>,
+        left_out: usize,
+    ) -> (Vec<Ruling<'a>>, Vec<Step>) {
+        let mut rulings = self.rulings(input);
+        let profile = self.profile_in(input.context).unwrap_or(self.profile);
+        let mut trace = vec![profile_step(profile, input, &rulings, left_out)];
         let is_trusted = |layer: &&Layer| layer.rank < Rank::Project;
         for layer in self.layers.iter().filter(is_trusted) {
             trace.push(layer.hear(profile, &mut rulings));
         }
-        trace.extend(self.hear_choices(case.action, &mut rulings));
+        trace.extend(self.hear_choices(input.action, &mut rulings));
         for layer in self.layers.iter().filter(|layer| !is_trusted(layer)) {
             trace.push(layer.hear(profile, &mut rulings));
         }
-        trace.extend(self.hear_session(case.action, &mut rulings));
-        trace.extend(self.hear_remembered(case.digest, &mut rulings));
+        trace.extend(self.hear_session(input.action, &mut rulings));
+        trace.extend(self.hear_remembered(input.digest, &mut rulings));
         (rulings, trace)
     }
 
     /// The verdicts of the rules, as modified by the profile.
-    fn rulings<'a>(&'a self, case: &Case<'a>) -> Vec<Ruling<'a>> {
-        let profile = self.profile_in(case.context);
-        let mut subjects: Vec<_> =
-            case.findings.iter().map(|f| (Subject::Rule(&f.rule), Some(f))).collect();
-        subjects.push((Subject::Kind(case.action.kind()), None));
-        if case.level > RiskLevel::None {
-            subjects.push((Subject::Risk(case.level), None));
+    fn rulings<'a>(&'a self, input: &SettleInput<'a>) -> Vec<Ruling<'a>> {
+        let profile = self.profile_in(input.context);
+        let mut targets: Vec<_> =
+            input.findings.iter().map(|f| (RuleTarget::Rule(&f.rule), Some(f))).collect();
+        targets.push((RuleTarget::Kind(input.action.kind()), None));
+        if input.level > RiskLevel::None {
+            targets.push((RuleTarget::Risk(input.level), None));
         }
-        if let (None, Some(name)) = (profile, &case.context.profile) {
-            subjects.push((Subject::UnknownProfile(name), None));
+        if let (None, Some(name)) = (profile, &input.context.profile) {
+            targets.push((RuleTarget::UnknownProfile(name), None));
         }
         let profile = profile.unwrap_or(self.profile);
-        let rule_on = |(subject, finding)| self.ruling(profile, case.context, subject, finding);
-        subjects.into_iter().map(rule_on).collect()
+        let rule_on = |(target, finding)| self.ruling(profile, input.context, target, finding);
+        targets.into_iter().map(rule_on).collect()
     }
 
     fn ruling<'a>(
         &self,
         profile: &Profile,
         context: &Context,
-        subject: Subject<'a>,
+        target: RuleTarget<'a>,
         finding: Option<&Finding>,
     ) -> Ruling<'a> {
         // An unknown profile must not lower anything, and no option overrides that.
-        let unknown = matches!(subject, Subject::UnknownProfile(_));
+        let unknown = matches!(target, RuleTarget::UnknownProfile(_));
         let own = match (unknown, finding) {
             (true, _) => Verdict::Confirm,
             (false, finding) => finding.map_or(Verdict::Allow, |finding| finding.verdict),
         };
-        let held = unknown
-            || profile.holds(subject, finding)
-            || self.layers.iter().any(|layer| layer.asks_always(subject));
-        let (mut verdict, mut by) = match profile.word(subject, context.mode) {
-            Some((entry, verdict)) if verdict != own && profile.explores(subject, context.mode) => {
+        let fixed = unknown
+            || profile.holds(target, finding)
+            || self.layers.iter().any(|layer| layer.asks_always(target));
+        let (mut verdict, mut by) = match profile.word(target, context.mode) {
+            Some((entry, verdict)) if verdict != own && profile.explores(target, context.mode) => {
                 (verdict, By::Explore(entry))
             }
             Some((entry, verdict)) if verdict != own => (verdict, By::Profile(entry)),
             _ => (own, By::Rule),
         };
-        if profile.asks_always(subject) && verdict < Verdict::Confirm {
+        if profile.asks_always(target) && verdict < Verdict::Confirm {
             (verdict, by) = (Verdict::Confirm, By::Profile("always"));
         }
         // The verdict of a file's own rule counts as set by that file.
         let of_file = finding.and_then(|finding| Rank::of_rule(&finding.rule));
         let floors = of_file.map_or_else(Floors::default, |rank| Floors::of(rank, verdict));
-        Ruling { subject, verdict, by, held, floors }
+        Ruling { target, verdict, by, fixed, floors }
     }
 
     /// The profile to judge by, unless the context names one that does not exist. A locked one is
@@ -305,7 +314,7 @@ impl Policy {
 
 /// The action that is being judged, with its findings.
 #[derive(Clone, Copy)]
-struct Case<'a> {
+struct SettleInput<'a> {
     action: &'a Action,
     context: &'a Context,
     findings: &'a [Finding],
@@ -313,7 +322,7 @@ struct Case<'a> {
     digest: &'a str,
 }
 
-impl<'a> Case<'a> {
+impl<'a> SettleInput<'a> {
     /// An earlier judgement, to evaluate it again.
     fn of(judgement: &'a Judgement, action: &'a Action, context: &'a Context) -> Self {
         Self {
@@ -341,14 +350,14 @@ fn hard_step(finding: &Finding) -> Step {
 
 fn profile_step(
     profile: &Profile,
-    case: &Case<'_>,
+    input: &SettleInput<'_>,
     rulings: &[Ruling<'_>],
     left_out: usize,
 ) -> Step {
     let said = strictest(rulings);
     let mut because = match rulings.iter().find(|ruling| ruling.verdict == said) {
         Some(ruling) if said > Verdict::Allow => explain::said(ruling),
-        _ if case.findings.is_empty() => "no rule matched".to_owned(),
+        _ if input.findings.is_empty() => "no rule matched".to_owned(),
         _ => "what was found is allowed".to_owned(),
     };
     if left_out > 0 {

@@ -40,7 +40,7 @@ pub struct Row {
     pub fact: OneOrMany,
     /// At least one of these tags.
     #[serde(rename = "where")]
-    pub places: Vec<String>,
+    pub locations: Vec<String>,
     /// All of these tags.
     pub with: Vec<String>,
     /// None of these tags.

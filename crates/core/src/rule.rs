@@ -69,7 +69,7 @@ pub enum When {
         /// Any of these kinds.
         kinds: Cow<'static, [FactKind]>,
         /// At least one of these tags; empty means anywhere.
-        places: Tags,
+        locations: Tags,
         /// All of these tags.
         with: Tags,
         /// None of these tags.
@@ -211,11 +211,11 @@ impl Rule {
 
     /// Reports whether this fact matches.
     pub(crate) fn matches_fact(&self, fact: &Fact) -> bool {
-        if let When::Fact { kinds, places, with, without } = &self.when
+        if let When::Fact { kinds, locations, with, without } = &self.when
             && kinds.contains(&fact.kind)
         {
             let tags = fact.tags.derived();
-            (places.is_empty() || tags.any(*places)) && tags.all(*with) && !tags.any(*without)
+            (locations.is_empty() || tags.any(*locations)) && tags.all(*with) && !tags.any(*without)
         } else {
             false
         }
@@ -274,7 +274,7 @@ impl When {
                     .map(|kind| FactKind::named(kind).ok_or_else(|| unknown("fact", kind)))
                     .collect::<Result<Vec<_>, _>>()?
                     .into(),
-                places: tags(&row.places)?,
+                locations: tags(&row.locations)?,
                 with: tags(&row.with)?,
                 without: tags(&row.without)?,
             }),

@@ -94,7 +94,7 @@ pub(crate) struct RuleRow {
     fact: (),
     /// At least one of these tags.
     #[schemars(rename = "where", schema_with = "tags", default)]
-    places: (),
+    locations: (),
     /// All of these tags.
     #[schemars(schema_with = "tags", default)]
     with: (),

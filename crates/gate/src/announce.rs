@@ -14,7 +14,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::approval::Approval;
-use crate::channel::{self, Desk, Dispatcher, Message, Reply, Sender};
+use crate::channel::{self, AnswerSink, ChannelAnswer, Dispatcher, Message, Sender};
 use crate::document;
 use crate::event::{Event, What};
 use crate::gate::{self, Gate};
@@ -161,13 +161,13 @@ impl Passing {
 
 /// Takes the answers that channels bring, and hands them to the gate.
 #[derive(Debug)]
-pub struct FrontDesk {
+pub struct ChannelAnswers {
     gate: Weak<Gate>,
     /// The user at the terminal in which the gate runs.
     terminal: Option<UserId>,
 }
 
-impl FrontDesk {
+impl ChannelAnswers {
     /// Takes answers for a gate; answers from its terminal are attributed to `terminal`.
     #[must_use]
     pub fn new(gate: &Arc<Gate>, terminal: Option<UserId>) -> Self {
@@ -175,8 +175,8 @@ impl FrontDesk {
     }
 }
 
-impl Desk for FrontDesk {
-    fn answer(&self, reply: Reply) -> Result<channel::Answered, String> {
+impl AnswerSink for ChannelAnswers {
+    fn answer(&self, reply: ChannelAnswer) -> Result<channel::Answered, String> {
         let gate = self.gate.upgrade().ok_or("the gate is closed")?;
         let user = match &reply.from {
             Sender::User(user) => user,
@@ -184,7 +184,7 @@ impl Desk for FrontDesk {
         };
         let told = |error: &dyn std::error::Error| error.to_string();
         let person = block_on(gate.by_channel(user)).map_err(|error| told(&error))?;
-        let reply = gate::Reply::plain(reply.approval, reply.say);
+        let reply = gate::PersonAnswer::plain(reply.approval, reply.say);
         match block_on(gate.answer(&person, reply)).map_err(|error| told(&error))? {
             gate::Answered::Settled(state) => Ok(channel::Answered::Settled(state.as_str())),
             gate::Answered::Counted { .. } => Ok(channel::Answered::Counted),

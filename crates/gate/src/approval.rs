@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bytes::{Hash, Sign};
 use crate::clock::{ChanceError, Clock, Timestamp};
-use crate::document::{Document, Marks};
+use crate::document::{Document, IndexKeys};
 use crate::id::{ActionId, ApprovalId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::keyring::{Keyring, PublicKey, Purpose, SealError};
 use crate::proposal::Script;
@@ -37,8 +37,8 @@ pub(crate) use describe::{describe, subject_of};
 pub(crate) use quorum::quorum;
 pub use quorum::{Quorum, QuorumRow, Requester, needs_others};
 pub use receipt::{Receipt, ReceiptError};
-pub use state::{Cancel, Decision, Outcome, Say, Scope, SettledError, State, Vote};
-pub(crate) use state::{OPEN, OVER, Word};
+pub use state::{Answer, Cancel, Decision, Outcome, Scope, SettledError, State, Vote};
+pub(crate) use state::{CheckedAnswer, OPEN, OVER};
 
 /// One question to a person.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -307,10 +307,10 @@ impl Document for Approval {
         self.request.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
+    fn index_keys(&self) -> IndexKeys<'_> {
         let state = self.state.as_str();
         let is_open = OPEN.contains(&state);
-        Marks {
+        IndexKeys {
             owner: Some(self.request.user.as_str()),
             workspace: Some(self.request.workspace.as_str()),
             session: self.request.session.as_ref().map(SessionId::as_str),

@@ -28,6 +28,6 @@ pub use erase::erase;
 pub use export::export;
 
 pub use crate::record::{
-    CHECKPOINT_EVERY, Content, Damage, Draft, Event, Head, Mark, Numbers, Record, Report, Subject,
-    Verifier, erasure_records,
+    CHECKPOINT_EVERY, Checkpoint, Content, Damage, Draft, Event, Head, Numbers, Record,
+    RecordOwner, Report, Verifier, erasure_records,
 };

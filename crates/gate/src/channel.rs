@@ -17,7 +17,7 @@ use countersign_core::RiskLevel;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::approval::Say;
+use crate::approval::Answer;
 use crate::clock::{ChanceError, Clock, Timestamp};
 use crate::id::{ApprovalId, SessionId, UserId};
 
@@ -126,21 +126,21 @@ pub enum SendError {
 }
 
 /// Receives answers: the gate.
-pub trait Desk: Send + Sync {
+pub trait AnswerSink: Send + Sync {
     /// Takes an answer from a sender whom the gate has yet to identify.
     ///
     /// # Errors
     /// The answer does not count; the text can be shown to the sender.
-    fn answer(&self, reply: Reply) -> Result<Answered, String>;
+    fn answer(&self, reply: ChannelAnswer) -> Result<Answered, String>;
 }
 
 /// Somebody's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct ChannelAnswer {
     /// The approval that is answered.
     pub approval: ApprovalId,
     /// The answer.
-    pub say: Say,
+    pub say: Answer,
     /// The sender, as far as the channel knows.
     pub from: Sender,
 }
@@ -228,12 +228,16 @@ pub struct Opened {
 pub fn open(
     settings: Settings,
     clock: Arc<dyn Clock>,
-    desk: Arc<dyn Desk>,
+    answers: Arc<dyn AnswerSink>,
 ) -> Result<Opened, ChannelError> {
     let channel: Box<dyn Channel> = match settings {
-        Settings::Terminal(settings) => Box::new(terminal::Terminal::open(settings, clock, desk)),
+        Settings::Terminal(settings) => {
+            Box::new(terminal::Terminal::open(settings, clock, answers))
+        }
         Settings::Webhook(settings) => return webhook::open(&settings, &clock),
-        Settings::Telegram(settings) => Box::new(telegram::Telegram::open(settings, clock, desk)?),
+        Settings::Telegram(settings) => {
+            Box::new(telegram::Telegram::open(settings, clock, answers)?)
+        }
         Settings::Ntfy(settings) => Box::new(ntfy::Ntfy::open(settings, clock)?),
         Settings::Syslog(settings) => {
             let (sink, records) = (Box::new(syslog::Syslog::open(&settings)?), Records::Every);

@@ -7,9 +7,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::approval::QuorumRow;
+use crate::preferences::Logging;
 use crate::rate::Rate;
 use crate::session::PROMPTS;
-use crate::settings::Logging;
 use crate::transfer;
 
 /// The configuration of the gate.

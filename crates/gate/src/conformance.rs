@@ -13,7 +13,7 @@ use crate::audit::{Report, Verifier};
 use crate::clock::{Fake, Timestamp, random};
 use crate::keyring::Keyring;
 use crate::rate::Rate;
-use crate::record::{CHECKPOINT_EVERY, Draft, Event, Record, Subject};
+use crate::record::{CHECKPOINT_EVERY, Draft, Event, Record, RecordOwner};
 use crate::store::*;
 use crate::testing::folder;
 
@@ -207,12 +207,12 @@ fn conflict<T>(id: &str) -> Result<T, CommitError> {
 }
 
 fn draft(at: i64, owner: &str) -> Draft {
-    about(at, Subject { owner: Some(owner.to_owned()), ..Subject::default() })
+    about(at, RecordOwner { owner: Some(owner.to_owned()), ..RecordOwner::default() })
 }
 
-fn about(at: i64, subject: Subject) -> Draft {
+fn about(at: i64, record_owner: RecordOwner) -> Draft {
     let payload = json!({"at": at, "note": "of "}).to_string();
-    Draft::new(Timestamp(at), Event::Approval, subject, payload, [3; 16])
+    Draft::new(Timestamp(at), Event::Approval, record_owner, payload, [3; 16])
 }
 
 fn drafts(times: impl IntoIterator<Item = i64>) -> Vec<Draft> {
@@ -555,7 +555,7 @@ fn what_was_committed_is_recalled(made: &Made) {
             made.commit(Batch { writes, epoch, ..Batch::default() }).unwrap();
         };
         let recalled = || {
-            let kept = block_on(made.store.recall(*kind, "a")).unwrap();
+            let kept = block_on(made.store.get_cached(*kind, "a")).unwrap();
             kept.map(|kept| (kept.stored().doc.body.clone(), kept.stored().version))
         };
         let doc = |body: &str| Doc { kind: *kind, body: body.to_owned(), ..doc("a") };
@@ -572,7 +572,7 @@ fn what_was_committed_is_recalled(made: &Made) {
         assert_eq!(recalled(), None);
     }
     for expected in 0..3 {
-        assert_eq!(block_on(made.store.recall_counter("n")).unwrap(), expected);
+        assert_eq!(block_on(made.store.get_cached_counter("n")).unwrap(), expected);
         made.count("n", CountStep::Up { most: 9 }).unwrap();
     }
 }
@@ -780,7 +780,7 @@ fn records_are_numbered_in_the_order_of_their_batches(made: &Made) {
     let last = &records[2];
     let content = last.content.as_ref().unwrap();
     assert_eq!((last.event.as_str(), content.salt), ("approval", [3; 16]));
-    assert_eq!(content.subject, draft(0, "ann").content.subject);
+    assert_eq!(content.record_owner, draft(0, "ann").content.record_owner);
     assert_eq!(content.payload, draft(30, "").content.payload);
     assert_eq!(made.chain().end(), last.head());
     assert_eq!(made.verify().damage, []);
@@ -789,12 +789,12 @@ fn records_are_numbered_in_the_order_of_their_batches(made: &Made) {
 fn records_are_found_by_whom_they_are_about(made: &Made) {
     let some = |text: &str| Some(text.to_owned());
     let drafts = (0..12).map(|number| {
-        let subject = Subject {
+        let record_owner = RecordOwner {
             owner: (number != 11).then(|| format!("o{}", number % 2)),
             workspace: some(&format!("w{}", number % 3)),
             session: (number % 4 != 3).then(|| format!("s{}", number % 4)),
         };
-        about(number, subject)
+        about(number, record_owner)
     });
     made.record(drafts.collect());
     let all = RecordQuery::default();
@@ -881,7 +881,7 @@ fn the_chain_is_checkpointed_as_it_grows(made: &Made) {
     for _ in 0..5 {
         made.record(drafts(0..500));
     }
-    let marks: Vec<_> = made.chain().marks.iter().map(|mark| mark.number).collect();
+    let marks: Vec<_> = made.chain().checkpoints.iter().map(|mark| mark.number).collect();
     assert_eq!(marks, [CHECKPOINT_EVERY, 2 * CHECKPOINT_EVERY]);
     let report = made.verify();
     assert_eq!((report.damage, report.records, report.checkpoints), (Vec::new(), 2_500, 2));
@@ -891,7 +891,7 @@ fn the_chain_is_checkpointed_as_it_grows(made: &Made) {
         made.commit(Batch { cut: Some(Timestamp(600)), ..Batch::default() }).unwrap().cut,
         2_500
     );
-    assert_eq!(made.chain().marks, []);
+    assert_eq!(made.chain().checkpoints, []);
     assert_eq!(made.verify().damage, []);
 }
 

@@ -18,12 +18,12 @@ pub(crate) trait Document: Serialize + DeserializeOwned {
     fn id(&self) -> &str;
 
     /// The values by which it can be found.
-    fn marks(&self) -> Marks<'_>;
+    fn index_keys(&self) -> IndexKeys<'_>;
 }
 
 /// The values by which a document can be found.
 #[derive(Debug, Default)]
-pub(crate) struct Marks<'a> {
+pub(crate) struct IndexKeys<'a> {
     pub(crate) owner: Option<&'a str>,
     pub(crate) workspace: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
@@ -33,16 +33,16 @@ pub(crate) struct Marks<'a> {
 }
 
 /// A document that is shared by all readers through the cache.
-pub(crate) type Shared<T> = Held<Arc<T>>;
+pub(crate) type Shared<T> = Versioned<Arc<T>>;
 
 /// A document as it was read, to be replaced only if it has not changed since.
 #[derive(Debug, Clone)]
-pub(crate) struct Held<T> {
+pub(crate) struct Versioned<T> {
     pub(crate) value: T,
     pub(crate) version: u64,
 }
 
-impl<T: Document> Held<T> {
+impl<T: Document> Versioned<T> {
     /// The write that replaces it with another value.
     pub(crate) fn replace(&self, with: &T) -> Result<Write, StoreError> {
         Ok(Write::Replace(doc(with)?, self.version))
@@ -59,7 +59,7 @@ impl<T: Document> Held<T> {
     }
 
     pub(crate) fn share(self) -> Shared<T> {
-        Held { value: Arc::new(self.value), version: self.version }
+        Versioned { value: Arc::new(self.value), version: self.version }
     }
 }
 
@@ -89,8 +89,8 @@ pub(crate) fn delete(stored: &Stored) -> Write {
 pub(crate) async fn get<T: Document>(
     store: &dyn Store,
     id: &str,
-) -> Result<Option<Held<T>>, StoreError> {
-    store.get(T::KIND, id).await?.map(|stored| held(&stored)).transpose()
+) -> Result<Option<Versioned<T>>, StoreError> {
+    store.get(T::KIND, id).await?.map(|stored| versioned(&stored)).transpose()
 }
 
 /// Reads a document if its columns pass a test.
@@ -98,41 +98,41 @@ pub(crate) async fn get_if<T: Document>(
     store: &dyn Store,
     id: &str,
     wanted: impl FnOnce(&Doc) -> bool + Send,
-) -> Result<Option<Held<T>>, StoreError> {
+) -> Result<Option<Versioned<T>>, StoreError> {
     let stored = store.get(T::KIND, id).await?;
-    stored.filter(|stored| wanted(&stored.doc)).as_ref().map(held).transpose()
+    stored.filter(|stored| wanted(&stored.doc)).as_ref().map(versioned).transpose()
 }
 
 /// Reads a document, perhaps from the cache, for a batch that names the epoch read before.
-pub(crate) async fn recall<T: Document + Send + Sync + 'static>(
+pub(crate) async fn get_cached<T: Document + Send + Sync + 'static>(
     store: &dyn Store,
     id: &str,
 ) -> Result<Option<Shared<T>>, StoreError> {
-    let kept = match store.in_mind(T::KIND, id) {
+    let kept = match store.cached(T::KIND, id) {
         Some(known) => known,
-        None => store.recall(T::KIND, id).await?,
+        None => store.get_cached(T::KIND, id).await?,
     };
     let Some(kept) = kept else { return Ok(None) };
     let version = kept.stored().version;
     match kept.read(value)? {
-        Some(value) => Ok(Some(Held { value, version })),
+        Some(value) => Ok(Some(Versioned { value, version })),
         // It was cached as another type of the same kind, which does not occur.
-        None => Ok(Some(held(kept.stored())?.share())),
+        None => Ok(Some(versioned(kept.stored())?.share())),
     }
 }
 
 /// The value of a counter, perhaps from the cache, for a batch that names the epoch read before.
-pub(crate) async fn recall_counter(store: &dyn Store, key: &str) -> Result<u64, StoreError> {
-    match store.counter_in_mind(key) {
+pub(crate) async fn get_cached_counter(store: &dyn Store, key: &str) -> Result<u64, StoreError> {
+    match store.cached_counter(key) {
         Some(value) => Ok(value),
-        None => store.recall_counter(key).await,
+        None => store.get_cached_counter(key).await,
     }
 }
 
 /// The result of a query.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
-    pub(crate) held: Vec<Held<T>>,
+    pub(crate) versioned: Vec<Versioned<T>>,
     /// The ids of documents that were written by somebody else and cannot be parsed.
     pub(crate) damaged: Vec<String>,
     /// The id of the last one, parsed or not, after which the next search begins.
@@ -146,11 +146,14 @@ pub(crate) async fn find_all<T: Document>(
 ) -> Result<Found<T>, StoreError> {
     let stored = store.find(query).await?;
     let last = stored.last().map(|stored| stored.doc.id.clone());
-    let mut found = Found { held: Vec::with_capacity(stored.len()), damaged: Vec::new(), last };
+    let mut found =
+        Found { versioned: Vec::with_capacity(stored.len()), damaged: Vec::new(), last };
     for stored in &stored {
-        match held::<T>(stored) {
+        match versioned::<T>(stored) {
             // A document stored under another's id is refused.
-            Ok(held) if held.value.id() == stored.doc.id => found.held.push(held),
+            Ok(versioned) if versioned.value.id() == stored.doc.id => {
+                found.versioned.push(versioned)
+            }
             Ok(_) | Err(_) => found.damaged.push(stored.doc.id.clone()),
         }
     }
@@ -162,33 +165,33 @@ pub(crate) async fn find_all<T: Document>(
 pub(crate) async fn find<T: Document>(
     store: &dyn Store,
     query: &Query,
-) -> Result<Vec<Held<T>>, StoreError> {
+) -> Result<Vec<Versioned<T>>, StoreError> {
     let mut found = find_all(store, query).await?;
-    while found.held.is_empty() && found.last.is_some() {
+    while found.versioned.is_empty() && found.last.is_some() {
         let query = Query { after: found.last, ..query.clone() };
         found = find_all(store, &query).await?;
     }
-    Ok(found.held)
+    Ok(found.versioned)
 }
 
 fn doc<T: Document>(value: &T) -> Result<Doc, StoreError> {
     let body = serde_json::to_string(value).map_err(|error| StoreError(error.to_string()))?;
-    let marks = value.marks();
+    let index_keys = value.index_keys();
     Ok(Doc {
         kind: T::KIND,
         id: value.id().to_owned(),
-        owner: marks.owner.map(str::to_owned),
-        workspace: marks.workspace.map(str::to_owned),
-        session: marks.session.map(str::to_owned),
-        fingerprint: marks.fingerprint.map(|print| print.to_string()),
-        state: marks.state.to_owned(),
-        due: marks.due,
+        owner: index_keys.owner.map(str::to_owned),
+        workspace: index_keys.workspace.map(str::to_owned),
+        session: index_keys.session.map(str::to_owned),
+        fingerprint: index_keys.fingerprint.map(|print| print.to_string()),
+        state: index_keys.state.to_owned(),
+        due: index_keys.due,
         body,
     })
 }
 
-fn held<T: Document>(stored: &Stored) -> Result<Held<T>, StoreError> {
-    Ok(Held { value: value(stored)?, version: stored.version })
+fn versioned<T: Document>(stored: &Stored) -> Result<Versioned<T>, StoreError> {
+    Ok(Versioned { value: value(stored)?, version: stored.version })
 }
 
 fn value<T: Document>(stored: &Stored) -> Result<T, StoreError> {

@@ -19,20 +19,20 @@ use countersign_core::Policy;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, watch};
 
-use crate::audit::{self, Draft, Subject};
+use crate::audit::{self, Draft, RecordOwner};
 use crate::bytes::Hash;
 use crate::clock::{Clock, MonotonicClock, Timestamp, random};
 use crate::config::Config;
-use crate::document::{self, Document, Held, Marks, Shared};
+use crate::document::{self, Document, IndexKeys, Shared, Versioned};
 use crate::error::GateError;
 use crate::event::{Bus, Event};
 use crate::id::{UserId, WorkspaceId};
 use crate::judging::{Executor, Judging, Threads};
 use crate::keyring::{Keyring, Purpose};
+use crate::preferences::Preferences;
 use crate::process::Processes;
 use crate::process::agents::Agents;
-use crate::redacted::Plain;
-use crate::settings::Settings;
+use crate::redacted::KnownCleanReasons;
 use crate::store::{Batch, CommitError, Committed, Kind, Store, StoreError};
 use crate::vault::Vault;
 
@@ -53,13 +53,13 @@ mod list;
 mod machine;
 mod offline;
 mod people;
+mod preferences;
 mod ready;
 mod remember;
 mod report;
 mod rights;
 mod running;
 mod session;
-mod settings;
 mod socket;
 mod spend;
 mod submit;
@@ -67,13 +67,13 @@ mod sweep;
 mod transfer;
 
 pub use crate::error::Lost;
-pub use answer::{AnswerError, Answered, Reply};
+pub use answer::{AnswerError, Answered, PersonAnswer};
 pub use card::{Card, WaitingFirst};
 pub use control::Kept;
 pub use history::ReadError;
 pub use idempotency::{Allows, Begun, Claim, IdempotencyError};
 pub use key::{AuthError, NewSecret, Usage};
-pub use list::{Page, Paged, Progress, Removed, Whose};
+pub use list::{OwnerFilter, Page, Paged, Progress, Removed};
 pub use machine::MachineError;
 pub use offline::OfflineError;
 pub use people::{Joined, PeopleError, SuperAdmin};
@@ -100,7 +100,7 @@ pub struct Gate {
     attendance: attend::Attendance,
     handovers: handover::Handovers,
     claims: idempotency::Claims,
-    plain: Arc<Plain>,
+    plain: Arc<KnownCleanReasons>,
     judging: Judging,
     /// The person who has halted everything while the store could not be written.
     halted_by: Mutex<Option<UserId>>,
@@ -289,25 +289,25 @@ impl Gate {
         self.present.lock().unwrap_or_else(PoisonError::into_inner).channels > 0
     }
 
-    async fn get<T: Document>(&self, id: &str) -> Result<Option<Held<T>>, StoreError> {
+    async fn get<T: Document>(&self, id: &str) -> Result<Option<Versioned<T>>, StoreError> {
         document::get(&*self.store, id).await
     }
 
     /// Reads a document, perhaps from the cache, for a batch that names the epoch read before.
-    async fn recall<T>(&self, id: &str) -> Result<Option<Shared<T>>, StoreError>
+    async fn get_cached<T>(&self, id: &str) -> Result<Option<Shared<T>>, StoreError>
     where
         T: Document + Send + Sync + 'static,
     {
-        document::recall(&*self.store, id).await
+        document::get_cached(&*self.store, id).await
     }
 
-    async fn look<T>(&self, id: &str, look: Look) -> Result<Option<Shared<T>>, StoreError>
+    async fn look<T>(&self, id: &str, look: Lookup) -> Result<Option<Shared<T>>, StoreError>
     where
         T: Document + Send + Sync + 'static,
     {
         match look {
-            Look::Anew => Ok(self.get(id).await?.map(Held::share)),
-            Look::Recall => self.recall(id).await,
+            Lookup::Fresh => Ok(self.get(id).await?.map(Versioned::share)),
+            Lookup::Cached => self.get_cached(id).await,
         }
     }
 
@@ -324,18 +324,18 @@ impl Gate {
     fn record(
         &self,
         event: crate::audit::Event,
-        subject: Subject,
+        record_owner: RecordOwner,
         payload: &impl Serialize,
     ) -> Result<Draft, GateError> {
         let payload = serde_json::to_string(payload)
             .map_err(|error| StoreError(format!("a record cannot be written: {error}")))?;
-        Ok(Draft::new(self.now(), event, subject, payload, random(&self.clock)?))
+        Ok(Draft::new(self.now(), event, record_owner, payload, random(&self.clock)?))
     }
 
     /// The preferences of a user.
-    async fn settings_of(&self, user: &UserId) -> Result<Settings, StoreError> {
-        let held: Option<Held<Settings>> = self.get(user.as_str()).await?;
-        Ok(held.map_or_else(|| Settings::of(user.clone()), |held| held.value))
+    async fn settings_of(&self, user: &UserId) -> Result<Preferences, StoreError> {
+        let versioned: Option<Versioned<Preferences>> = self.get(user.as_str()).await?;
+        Ok(versioned.map_or_else(|| Preferences::of(user.clone()), |versioned| versioned.value))
     }
 }
 
@@ -386,19 +386,19 @@ impl Document for Control {
         Self::ID
     }
 
-    fn marks(&self) -> Marks<'_> {
+    fn index_keys(&self) -> IndexKeys<'_> {
         let state = if self.halted { "halted" } else { "running" };
-        Marks { state, ..Marks::default() }
+        IndexKeys { state, ..IndexKeys::default() }
     }
 }
 
 /// The place in which a document is looked up.
 #[derive(Debug, Clone, Copy)]
-enum Look {
+enum Lookup {
     /// In the store.
-    Anew,
+    Fresh,
     /// The cache first, for a batch that names the epoch read before.
-    Recall,
+    Cached,
 }
 
 /// Reports whether a commit failed only because something changed meanwhile.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::document::{Document, Marks};
+use crate::document::{Document, IndexKeys};
 use crate::id::{KeyId, UserId, WorkspaceId};
 use crate::rate::Rate;
 use crate::scope::Scope;
@@ -125,12 +125,12 @@ impl Document for ApiKey {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks {
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             workspace: Some(self.workspace.as_str()),
             state: if self.revoked_at.is_some() { "revoked" } else { "active" },
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::document::{Document, Marks};
+use crate::document::{Document, IndexKeys};
 use crate::id::{DeviceId, KeyId, UserId, WorkspaceId};
 use crate::redacted;
 use crate::store::Kind;
@@ -100,12 +100,12 @@ impl Document for Machine {
         &self.id
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks {
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             workspace: Some(self.workspace.as_str()),
             state: if self.proof.is_whole() { "proved" } else { "wanting" },
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }

@@ -5,7 +5,7 @@
 //! credential never answers) must suffice.
 //!
 //! A process whose parents have ended belongs to the system's first process or to another that
-//! adopts orphans. It keeps its [`Marks`], by which [`agents`] finds its agent.
+//! adopts orphans. It keeps its [`InheritedTraits`], by which [`agents`] finds its agent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,7 +35,7 @@ pub trait Processes: Send + Sync + fmt::Debug {
     fn owner(&self, pid: Pid) -> Option<Uid>;
 
     /// The attributes that its descendants inherit, and keep when it ends.
-    fn marks(&self, pid: Pid) -> Option<Marks>;
+    fn traits(&self, pid: Pid) -> Option<InheritedTraits>;
 
     /// Reports whether it adopts processes whose parents have ended.
     fn adopts(&self, pid: Pid) -> bool;
@@ -44,7 +44,7 @@ pub trait Processes: Send + Sync + fmt::Debug {
 /// Attributes that a process inherits and keeps when its parent changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Marks {
+pub struct InheritedTraits {
     /// Its control groups.
     pub cgroup: String,
     /// The leader of its session.
@@ -53,7 +53,7 @@ pub struct Marks {
     pub login: u32,
 }
 
-impl Marks {
+impl InheritedTraits {
     /// Reports whether both are in the same control groups and the same login session.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {
@@ -140,13 +140,13 @@ impl Processes for System {
         owner_in(&read(pid, "status")?)
     }
 
-    fn marks(&self, pid: Pid) -> Option<Marks> {
+    fn traits(&self, pid: Pid) -> Option<InheritedTraits> {
         let cgroup = String::from_utf8_lossy(&read(pid, "cgroup")?).into_owned();
         let session = Stat::parse(&read(pid, "stat")?)?.session;
         // A kernel without audit has no such file.
         let login = read(pid, "sessionid")
             .and_then(|id| std::str::from_utf8(&id).ok()?.trim().parse().ok());
-        Some(Marks { cgroup, session, login: login.unwrap_or(u32::MAX) })
+        Some(InheritedTraits { cgroup, session, login: login.unwrap_or(u32::MAX) })
     }
 
     fn adopts(&self, pid: Pid) -> bool {
@@ -195,7 +195,7 @@ impl Processes for System {
         None
     }
 
-    fn marks(&self, _: Pid) -> Option<Marks> {
+    fn traits(&self, _: Pid) -> Option<InheritedTraits> {
         None
     }
 
@@ -279,24 +279,24 @@ struct FakeProcess {
     parent: Pid,
     started: u64,
     owner: Uid,
-    marks: Marks,
+    traits: InheritedTraits,
 }
 
 impl Fake {
     /// Starts a process, instead of the one that had its id.
     pub fn start(&self, process: Process, parent: Pid, owner: Uid) {
         let mut all = self.all();
-        let inherited = all.get(&parent).map(|parent| parent.marks.clone());
-        let first = || Marks { cgroup: "/".to_owned(), session: 1, login: u32::MAX };
-        let marks = inherited.unwrap_or_else(first);
-        let fake = FakeProcess { parent, started: process.started, owner, marks };
+        let inherited = all.get(&parent).map(|parent| parent.traits.clone());
+        let first = || InheritedTraits { cgroup: "/".to_owned(), session: 1, login: u32::MAX };
+        let traits = inherited.unwrap_or_else(first);
+        let fake = FakeProcess { parent, started: process.started, owner, traits };
         all.insert(process.pid, fake);
     }
 
     /// Gives a process other marks than it inherited.
-    pub fn mark(&self, pid: Pid, marks: Marks) {
+    pub fn mark(&self, pid: Pid, traits: InheritedTraits) {
         if let Some(process) = self.all().get_mut(&pid) {
-            process.marks = marks;
+            process.traits = traits;
         }
     }
 
@@ -331,8 +331,8 @@ impl Processes for Fake {
         self.find(pid).map(|process| process.owner)
     }
 
-    fn marks(&self, pid: Pid) -> Option<Marks> {
-        self.find(pid).map(|process| process.marks)
+    fn traits(&self, pid: Pid) -> Option<InheritedTraits> {
+        self.find(pid).map(|process| process.traits)
     }
 
     fn adopts(&self, pid: Pid) -> bool {

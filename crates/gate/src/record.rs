@@ -38,18 +38,18 @@ impl Draft {
     pub fn new(
         at: Timestamp,
         event: Event,
-        subject: Subject,
+        record_owner: RecordOwner,
         payload: String,
         salt: [u8; 16],
     ) -> Self {
-        let content = Content { subject, payload, salt };
+        let content = Content { record_owner, payload, salt };
         Self { at, event, digest: content.digest(), content }
     }
 }
 
 /// The user, workspace and session that a record is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Subject {
+pub struct RecordOwner {
     /// The user.
     pub owner: Option<String>,
     /// The workspace.
@@ -81,7 +81,7 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// The user, workspace and session it is about.
-    pub subject: Subject,
+    pub record_owner: RecordOwner,
     /// The event's details, as JSON.
     pub payload: String,
     /// The salt that prevents guessing the payload from its digest.
@@ -125,9 +125,9 @@ impl Head {
 
     /// Signs this position for a purpose.
     #[must_use]
-    pub fn sign(&self, purpose: Purpose, keyring: &Keyring) -> Mark {
+    pub fn sign(&self, purpose: Purpose, keyring: &Keyring) -> Checkpoint {
         let signature = keyring.sign(purpose, &self.to_bytes());
-        Mark { number: self.number, hash: self.hash, at: self.at, signature }
+        Checkpoint { number: self.number, hash: self.hash, at: self.at, signature }
     }
 
     fn to_bytes(self) -> Vec<u8> {
@@ -137,7 +137,7 @@ impl Head {
 
 /// A position in the chain, signed by the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct Checkpoint {
     /// The number of the record.
     pub number: u64,
     /// Its hash.
@@ -148,7 +148,7 @@ pub struct Mark {
     pub signature: [u8; 64],
 }
 
-impl Mark {
+impl Checkpoint {
     /// The position.
     #[must_use]
     pub const fn head(&self) -> Head {
@@ -166,11 +166,11 @@ impl Mark {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chain {
     /// The last record that retention cut off, if any: the first record left follows it.
-    pub anchor: Option<Mark>,
+    pub anchor: Option<Checkpoint>,
     /// Checkpoints signed as the chain grew, oldest first.
-    pub marks: Vec<Mark>,
+    pub checkpoints: Vec<Checkpoint>,
     /// The last record; `None` before the first.
-    pub head: Option<Mark>,
+    pub head: Option<Checkpoint>,
     /// The number of records with a number below 1, which no record can have.
     pub stray: u64,
 }
@@ -186,14 +186,14 @@ pub enum Noted {
     /// The file is not a note.
     Unreadable,
     /// The chain has reached this record; number 0 means that it had not begun.
-    At(Mark),
+    At(Checkpoint),
 }
 
 impl Chain {
     /// The position to which the next record is linked.
     #[must_use]
     pub fn end(&self) -> Head {
-        self.head.as_ref().or(self.anchor.as_ref()).map_or_else(Head::genesis, Mark::head)
+        self.head.as_ref().or(self.anchor.as_ref()).map_or_else(Head::genesis, Checkpoint::head)
     }
 }
 
@@ -232,7 +232,7 @@ fn link_hash(
 
 impl Content {
     fn digest(&self) -> [u8; 32] {
-        let Subject { owner, workspace, session } = &self.subject;
+        let RecordOwner { owner, workspace, session } = &self.record_owner;
         let mut hash = Sha256::new_with_prefix(b"countersign record content v1\0");
         hash.update(self.salt);
         for text in [owner, workspace, session] {
@@ -265,7 +265,7 @@ const RANGES: usize = 2_000;
 pub fn erasure_records(by: &str, at: Timestamp, salt: [u8; 16], erased: &Numbers) -> Vec<Draft> {
     let draft = |numbers: &Numbers| {
         let payload = json!({"by": by, "records": numbers.to_string()}).to_string();
-        Draft::new(at, Event::Erased, Subject::default(), payload, salt)
+        Draft::new(at, Event::Erased, RecordOwner::default(), payload, salt)
     };
     erased.split(RANGES).iter().map(draft).collect()
 }

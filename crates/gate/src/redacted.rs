@@ -67,9 +67,9 @@ fn moved(text: &str, hidden: &[Found], shown: &str, [start, end]: Span) -> Optio
 /// A cache of reasons that contain nothing to mask. The judgement of an action without findings has
 /// the same few reasons every time, and scanning them takes longer than judging.
 #[derive(Debug, Default)]
-pub(crate) struct Plain(RwLock<HashSet<String>>);
+pub(crate) struct KnownCleanReasons(RwLock<HashSet<String>>);
 
-impl Plain {
+impl KnownCleanReasons {
     /// The most reasons in the cache, and the longest.
     const MOST: usize = 256;
     const LONGEST: usize = 256;
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_masked_the_same_however_often_it_is_told() {
-        let plain = Plain::default();
+        let plain = KnownCleanReasons::default();
         let action = Action::Shell { command: "ls".into(), cwd: None };
         let judged = judge(&action, &Policy::default(), &Context::default());
         assert!(judged.findings.is_empty());
@@ -237,10 +237,10 @@ mod tests {
             }
             assert_eq!(plain.knows(reason), masked == reason);
         }
-        for number in 0..=2 * Plain::MOST {
+        for number in 0..=2 * KnownCleanReasons::MOST {
             let told = Judgement { reason: format!("nothing, {number}"), ..judged.clone() };
             assert_eq!(plain.judgement(told.clone()), told);
-            assert!(plain.0.read().unwrap().len() <= Plain::MOST);
+            assert!(plain.0.read().unwrap().len() <= KnownCleanReasons::MOST);
         }
     }
 

@@ -16,7 +16,7 @@ use countersign_core::policy::profile::Limits;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::document::{Document, Marks};
+use crate::document::{Document, IndexKeys};
 use crate::id::{KeyId, SessionId, UserId, WorkspaceId};
 use crate::process::Process;
 use crate::rate::Rate;
@@ -345,14 +345,14 @@ impl Document for Session {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks {
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             workspace: Some(self.workspace.as_str()),
             session: Some(self.id.as_str()),
             state: self.state.as_str(),
             due: self.deadline.filter(|_| self.is_alive()),
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }

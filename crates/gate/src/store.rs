@@ -34,21 +34,25 @@ pub use memory::Memory;
 pub use sqlite::Sqlite;
 
 /// A boxed future.
-pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A store of documents, counters and records.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Reads one document.
-    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>>;
+    fn get<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Stored>, StoreError>>;
 
     /// The documents that a query finds, by id in its order, up to its limit.
-    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>>;
+    fn find<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>>;
 
     /// The number of documents that a query would find without its limit.
-    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>>;
+    fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// The value of a counter; 0 if it was never counted.
-    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>>;
+    fn counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// The free bytes on its disk, if it has one.
     ///
@@ -64,13 +68,16 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 
     /// Commits a batch, atomically and durably.
-    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>>;
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Committed, CommitError>>;
 
     /// The records of the audit chain that a query finds, in its order, up to its limit.
-    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>>;
+    fn records<'a>(
+        &'a self,
+        query: &'a RecordQuery,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>>;
 
     /// The beginning and end of the chain, and the signed checkpoints between.
-    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>>;
+    fn chain(&self) -> BoxFuture<'_, Result<Chain, StoreError>>;
 
     /// The note outside the store about the length of the chain.
     fn noted(&self) -> Noted {
@@ -81,29 +88,29 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`epoch`](Self::epoch) read before: other processes may have changed the document since, and
     /// their change is noticed when the batch is committed. A store that cannot notice this always
     /// reads.
-    fn recall<'a>(
+    fn get_cached<'a>(
         &'a self,
         kind: Kind,
         id: &'a str,
-    ) -> Soon<'a, Result<Option<Arc<Kept>>, StoreError>> {
-        Box::pin(
-            async move { Ok(self.get(kind, id).await?.map(|stored| Kept::new(stored).into())) },
-        )
+    ) -> BoxFuture<'a, Result<Option<Arc<CachedDoc>>, StoreError>> {
+        Box::pin(async move {
+            Ok(self.get(kind, id).await?.map(|stored| CachedDoc::new(stored).into()))
+        })
     }
 
-    /// The result of [`recall`](Self::recall) if it is cached; `None` if it would have to read.
-    fn in_mind(&self, _kind: Kind, _id: &str) -> Option<Option<Arc<Kept>>> {
+    /// The result of [`get_cached`](Self::recall) if it is cached; `None` if it would have to read.
+    fn cached(&self, _kind: Kind, _id: &str) -> Option<Option<Arc<CachedDoc>>> {
         None
     }
 
-    /// The result of [`recall_counter`](Self::recall_counter) if it is cached; `None` if it would
+    /// The result of [`get_cached_counter`](Self::recall_counter) if it is cached; `None` if it would
     /// have to read.
-    fn counter_in_mind(&self, _key: &str) -> Option<u64> {
+    fn cached_counter(&self, _key: &str) -> Option<u64> {
         None
     }
 
-    /// The value of a counter, perhaps from the cache, with the rules of [`recall`](Self::recall).
-    fn recall_counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    /// The value of a counter, perhaps from the cache, with the rules of [`get_cached`](Self::recall).
+    fn get_cached_counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.counter(key)
     }
 
@@ -119,12 +126,12 @@ pub struct Epoch(pub u64);
 
 /// A cached document, with its parsed body.
 #[derive(Debug)]
-pub struct Kept {
+pub struct CachedDoc {
     stored: Stored,
     read: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
-impl Kept {
+impl CachedDoc {
     /// A document whose body is not parsed yet.
     #[must_use]
     pub const fn new(stored: Stored) -> Self {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::Hash;
 use crate::caller::{Caller, Person};
 use crate::clock::{ChanceError, Timestamp};
-use crate::document::{Document, Marks};
+use crate::document::{Document, IndexKeys};
 use crate::error::GateError;
 use crate::id::{FileId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::store::{Kind, StoreError};
@@ -164,18 +164,18 @@ impl Document for FileMeta {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
+    fn index_keys(&self) -> IndexKeys<'_> {
         let (state, due) = match self.state {
             FileState::Uploading { expires_at, .. } => ("uploading", Some(expires_at)),
             FileState::Complete { .. } => ("complete", None),
         };
-        Marks {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             workspace: Some(self.workspace.as_str()),
             session: Some(self.session.as_str()),
             state,
             due,
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }

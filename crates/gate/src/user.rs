@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::document::{Document, Marks};
+use crate::document::{Document, IndexKeys};
 use crate::id::{DeviceId, UserId, WorkspaceId};
 use crate::secret::{Secret, SecretHash};
 use crate::store::Kind;
@@ -107,13 +107,13 @@ impl Document for User {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
+    fn index_keys(&self) -> IndexKeys<'_> {
         let state = match (self.removed_at, self.disabled_at) {
             (Some(_), _) => "removed",
             (None, Some(_)) => "disabled",
             (None, None) => "active",
         };
-        Marks { owner: Some(self.id.as_str()), state, ..Marks::default() }
+        IndexKeys { owner: Some(self.id.as_str()), state, ..IndexKeys::default() }
     }
 }
 
@@ -136,8 +136,8 @@ impl Document for Workspace {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks { workspace: Some(self.id.as_str()), state: "active", ..Marks::default() }
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys { workspace: Some(self.id.as_str()), state: "active", ..IndexKeys::default() }
     }
 }
 
@@ -219,13 +219,13 @@ impl Document for Device {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
+    fn index_keys(&self) -> IndexKeys<'_> {
         let state = match self.state {
             DeviceState::Waiting => "waiting",
             DeviceState::Approved { .. } => "approved",
             DeviceState::Revoked { .. } => "revoked",
         };
-        Marks { owner: Some(self.user.as_str()), state, ..Marks::default() }
+        IndexKeys { owner: Some(self.user.as_str()), state, ..IndexKeys::default() }
     }
 }
 
@@ -249,12 +249,12 @@ impl Document for Invitation {
         &self.id
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks {
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             state: "open",
             due: Some(self.expires_at),
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use countersign_gate::audit::{Draft, Event, Subject, Verifier};
+use countersign_gate::audit::{Draft, Event, RecordOwner, Verifier};
 use countersign_gate::clock::{System, Timestamp, random};
 use countersign_gate::keyring::Keyring;
 use countersign_gate::store::{
@@ -39,7 +39,7 @@ fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
     let (kills, seed) = kills_and_seed(60);
     let folder = Folder::new(seed);
     let mut dice = Dice(seed);
-    let mut told = Told::default();
+    let mut told = Reported::default();
     for round in 0..kills {
         let moment = Duration::from_micros(dice.below(120_000));
         told.listen(&run_and_kill(&folder.0, dice.next(), moment));
@@ -152,8 +152,8 @@ fn noise(dice: &mut Dice) -> Batch {
 }
 
 fn draft(owner: &str, payload: &Value) -> Draft {
-    let subject = Subject { owner: Some(owner.to_owned()), ..Subject::default() };
-    Draft::new(Timestamp(0), Event::Approval, subject, payload.to_string(), [7; 16])
+    let record_owner = RecordOwner { owner: Some(owner.to_owned()), ..RecordOwner::default() };
+    Draft::new(Timestamp(0), Event::Approval, record_owner, payload.to_string(), [7; 16])
 }
 
 fn doc(id: &str, state: &str) -> Doc {
@@ -203,14 +203,14 @@ fn kill_after(command: &mut Command, moment: Duration) -> Vec<String> {
 
 /// The steps that all children so far reported as done.
 #[derive(Default)]
-struct Told {
+struct Reported {
     asked: BTreeSet<String>,
     answered: BTreeSet<String>,
     spent: BTreeSet<String>,
     end: (u64, [u8; 32]),
 }
 
-impl Told {
+impl Reported {
     fn listen(&mut self, lines: &[String]) {
         for line in lines {
             let mut words = line.split(' ');

@@ -38,7 +38,7 @@ pub struct Destination {
 
 /// The policy and context by which a destination is judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms<'a> {
+pub struct JudgeWith<'a> {
     /// The policy to judge by.
     pub policy: &'a Policy,
     /// The context of the request.
@@ -74,13 +74,17 @@ impl Destination {
     ///
     /// # Errors
     /// The URL cannot be parsed or resolved, or is judged more strictly than was approved.
-    pub fn new(url: &str, terms: Terms<'_>, resolver: &impl Resolve) -> Result<Self, RefusedError> {
-        let base = terms.context.base_url.as_deref().and_then(|base| Url::parse(base).ok());
+    pub fn new(
+        url: &str,
+        judge_with: JudgeWith<'_>,
+        resolver: &impl Resolve,
+    ) -> Result<Self, RefusedError> {
+        let base = judge_with.context.base_url.as_deref().and_then(|base| Url::parse(base).ok());
         let parsed = Url::options()
             .base_url(base.as_ref())
             .parse(url)
             .map_err(|_| RefusedError::Unreadable(url.to_owned()))?;
-        Self::judged(parsed, 0, terms, resolver)
+        Self::judged(parsed, 0, judge_with, resolver)
     }
 
     /// Resolves a redirect relative to this destination, and judges it like the first URL.
@@ -90,7 +94,7 @@ impl Destination {
     pub fn redirect(
         &self,
         location: &str,
-        terms: Terms<'_>,
+        judge_with: JudgeWith<'_>,
         resolver: &impl Resolve,
     ) -> Result<Self, RefusedError> {
         let redirects = self.redirects.saturating_add(1);
@@ -99,7 +103,7 @@ impl Destination {
         }
         let url =
             self.url.join(location).map_err(|_| RefusedError::Unreadable(location.to_owned()))?;
-        Self::judged(url, redirects, terms, resolver)
+        Self::judged(url, redirects, judge_with, resolver)
     }
 
     /// Returns the URL as a browser would write it.
@@ -133,14 +137,14 @@ impl Destination {
     fn judged(
         url: Url,
         redirects: u8,
-        terms: Terms<'_>,
+        judge_with: JudgeWith<'_>,
         resolver: &impl Resolve,
     ) -> Result<Self, RefusedError> {
         // Judged before the name is resolved: a DNS query is a message too.
-        admit(&url, terms, &[])?;
+        admit(&url, judge_with, &[])?;
         let addresses = addresses(&url, resolver)?;
         let found: Vec<_> = addresses.iter().map(SocketAddr::ip).collect();
-        admit(&url, terms, &found)?;
+        admit(&url, judge_with, &found)?;
         Ok(Self { url, addresses, redirects })
     }
 }
@@ -164,15 +168,15 @@ fn addresses(url: &Url, resolver: &impl Resolve) -> Result<Vec<SocketAddr>, Refu
 }
 
 /// Checks that a URL with these addresses is not judged more strictly than was approved.
-fn admit(url: &Url, terms: Terms<'_>, addresses: &[IpAddr]) -> Result<(), RefusedError> {
-    let mut context = terms.context.clone();
+fn admit(url: &Url, judge_with: JudgeWith<'_>, addresses: &[IpAddr]) -> Result<(), RefusedError> {
+    let mut context = judge_with.context.clone();
     if let Some(domain) = url.domain() {
         let texts = addresses.iter().map(IpAddr::to_string).collect();
         context.addresses.insert(domain.trim_end_matches('.').to_owned(), texts);
     }
     let action = Action::Navigate { url: url.as_str().to_owned() };
-    let judgement = judge(&action, terms.policy, &context);
-    if judgement.verdict <= terms.agreed {
+    let judgement = judge(&action, judge_with.policy, &context);
+    if judgement.verdict <= judge_with.agreed {
         Ok(())
     } else {
         Err(RefusedError::Judged(Box::new(judgement)))

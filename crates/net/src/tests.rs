@@ -35,8 +35,8 @@ fn refused(result: Result<Destination, RefusedError>) -> String {
     }
 }
 
-fn strict<'a>(policy: &'a Policy, context: &'a Context) -> Terms<'a> {
-    Terms { policy, context, agreed: Verdict::Warn }
+fn strict<'a>(policy: &'a Policy, context: &'a Context) -> JudgeWith<'a> {
+    JudgeWith { policy, context, agreed: Verdict::Warn }
 }
 
 #[test]
@@ -69,11 +69,14 @@ fn what_the_url_says_is_refused_before_anybody_is_asked() {
 fn a_second_answer_is_never_asked_for() {
     let (policy, context) = (Policy::default(), Context::default());
     let resolver = Changing::new(&["93.184.216.34", "127.0.0.1"]);
-    let terms = strict(&policy, &context);
-    let destination = Destination::new("https://example.com/", terms, &resolver).unwrap();
+    let judge_with = strict(&policy, &context);
+    let destination = Destination::new("https://example.com/", judge_with, &resolver).unwrap();
     assert_eq!(destination.addresses(), ["93.184.216.34:443".parse().unwrap()]);
     // The redirect is resolved again, and by then the answer has changed.
-    assert_eq!(refused(destination.redirect("/next", terms, &resolver)), "web.url.resolves-inside");
+    assert_eq!(
+        refused(destination.redirect("/next", judge_with, &resolver)),
+        "web.url.resolves-inside"
+    );
 }
 
 #[test]
@@ -104,27 +107,30 @@ fn redirects_are_judged_and_counted() {
     let context =
         Context { allowed_origins: Some(vec!["example.com".to_owned()]), ..Context::default() };
     let resolver = Changing::new(&["93.184.216.34"]);
-    let terms = strict(&policy, &context);
-    let mut at = Destination::new("https://example.com/", terms, &resolver).unwrap();
+    let judge_with = strict(&policy, &context);
+    let mut at = Destination::new("https://example.com/", judge_with, &resolver).unwrap();
     assert_eq!(
-        refused(at.redirect("javascript:alert(1)", terms, &resolver)),
+        refused(at.redirect("javascript:alert(1)", judge_with, &resolver)),
         "web.url.forbidden-scheme"
     );
     assert_eq!(
-        refused(at.redirect("https://example.org/", terms, &resolver)),
+        refused(at.redirect("https://example.org/", judge_with, &resolver)),
         "web.url.foreign-origin"
     );
-    assert_eq!(refused(at.redirect("//169.254.169.254/", terms, &resolver)), "web.url.metadata");
+    assert_eq!(
+        refused(at.redirect("//169.254.169.254/", judge_with, &resolver)),
+        "web.url.metadata"
+    );
     for _ in 0..MOST_REDIRECTS {
-        at = at.redirect("/on", terms, &resolver).unwrap();
+        at = at.redirect("/on", judge_with, &resolver).unwrap();
     }
-    assert!(matches!(at.redirect("/on", terms, &resolver), Err(RefusedError::Redirects)));
+    assert!(matches!(at.redirect("/on", judge_with, &resolver), Err(RefusedError::Redirects)));
 }
 
 #[test]
 fn what_somebody_agreed_to_may_be_reached() {
     let (policy, context) = (Policy::default(), Context::default());
-    let agreed = Terms { policy: &policy, context: &context, agreed: Verdict::Confirm };
+    let agreed = JudgeWith { policy: &policy, context: &context, agreed: Verdict::Confirm };
     let resolver = Changing::new(&["127.0.0.1"]);
     assert!(Destination::new("http://localhost:8080/", agreed, &resolver).is_ok());
     assert!(Destination::new("http://127.0.0.1:8080/", agreed, &resolver).is_ok());

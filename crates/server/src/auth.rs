@@ -27,13 +27,13 @@ use countersign_gate::{Caller, Person};
 use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
-use crate::behind::Behind;
+use crate::behind::NextStep;
 use crate::body::read;
-use crate::console::{Text, dress, go};
+use crate::console::{Text, go, render_problem};
 use crate::error::Problem;
 use crate::idempotent;
 use crate::parameter;
-use crate::route::{Door, Look, Who};
+use crate::route::{Lookup, RoutePolicy, Who};
 
 /// The cookie that holds a device's secret in a browser.
 const COOKIE: &str = "countersign";
@@ -89,42 +89,56 @@ impl Remote {
 }
 
 /// Authenticates a request, and refuses it or passes it on.
-pub(crate) async fn admit(app: &App, door: Door, request: Request, behind: Behind<'_>) -> Response {
-    if door.page {
-        return Box::pin(admit_to_page(app, door, request, behind)).await;
+pub(crate) async fn admit(
+    app: &App,
+    route_policy: RoutePolicy,
+    request: Request,
+    behind: NextStep<'_>,
+) -> Response {
+    if route_policy.page {
+        return Box::pin(admit_to_page(app, route_policy, request, behind)).await;
     }
-    let request = match let_in(app, door, request).await {
+    let request = match let_in(app, route_policy, request).await {
         Ok(request) => request,
         Err(problem) => return problem.into_response(),
     };
-    if door.may_be_sent_twice && request.headers().contains_key(idempotent::KEY) {
-        return Box::pin(idempotent::once(app, door.permits, request, behind)).await;
+    if route_policy.may_be_sent_twice && request.headers().contains_key(idempotent::KEY) {
+        return Box::pin(idempotent::once(app, route_policy.permits, request, behind)).await;
     }
     behind.run(app, request).await
 }
 
 /// Does the same for a page. A person who must sign in first is sent to the sign-in page, and
 /// errors are pages too.
-async fn admit_to_page(app: &App, door: Door, request: Request, behind: Behind<'_>) -> Response {
+async fn admit_to_page(
+    app: &App,
+    route_policy: RoutePolicy,
+    request: Request,
+    behind: NextStep<'_>,
+) -> Response {
     let t = Text::wanted(request.headers());
-    let response = match let_in(app, door, request).await {
+    let response = match let_in(app, route_policy, request).await {
         Ok(request) => behind.run(app, request).await,
         Err(problem) if problem.status() == StatusCode::UNAUTHORIZED => go("/sign-in"),
         Err(problem) => problem.into_response(),
     };
-    dress(t, response)
+    render_problem(t, response)
 }
 
-async fn let_in(app: &App, door: Door, request: Request) -> Result<Request, Problem> {
+async fn let_in(
+    app: &App,
+    route_policy: RoutePolicy,
+    request: Request,
+) -> Result<Request, Problem> {
     let (mut parts, mut body) = request.into_parts();
-    if door.page && door.who == Who::Person && is_form(&parts) {
+    if route_policy.page && route_policy.who == Who::Person && is_form(&parts) {
         body = csrf_from_form(app, &mut parts, body).await?;
     }
-    if let Some(identity) = recognise(app, &parts, door).await? {
+    if let Some(identity) = recognise(app, &parts, route_policy).await? {
         parts.extensions.insert(identity);
     }
-    let of_all = if door.page { OF_PAGES } else { &[] };
-    parameter::refuse_unknown(&parts.uri, door.parameters, of_all)?;
+    let of_all = if route_policy.page { OF_PAGES } else { &[] };
+    parameter::refuse_unknown(&parts.uri, route_policy.parameters, of_all)?;
     Ok(Request::from_parts(parts, body))
 }
 
@@ -153,7 +167,7 @@ async fn csrf_from_form(app: &App, request: &mut Parts, body: Body) -> Result<Bo
 async fn recognise(
     app: &App,
     request: &Parts,
-    Door { who, look, needs_device, .. }: Door,
+    RoutePolicy { who, look, needs_device, .. }: RoutePolicy,
 ) -> Result<Option<Identity>, Problem> {
     let (headers, method) = (&request.headers, &request.method);
     let remote = request.extensions.get::<Remote>().copied().unwrap_or_default();
@@ -195,7 +209,7 @@ async fn identify(
     headers: &HeaderMap,
     method: &Method,
     remote: Remote,
-    look: Look,
+    look: Lookup,
 ) -> Result<Identity, Problem> {
     let at = |person: Person| match remote.peer {
         Some(peer) => person.at(peer),
@@ -247,15 +261,15 @@ async fn caller(
     app: &App,
     headers: &HeaderMap,
     key: &Secret,
-    look: Look,
+    look: Lookup,
 ) -> Result<Caller, Problem> {
     let device = device(headers)?;
     let caller = match look {
         // A stored answer is given without asking the gate.
-        Look::Recall if !headers.contains_key(idempotent::KEY) => {
+        Lookup::Cached if !headers.contains_key(idempotent::KEY) => {
             app.gate.recognise(key, device.as_ref()).await?
         }
-        Look::Recall | Look::Anew => app.gate.authenticate(key, device.as_ref()).await?,
+        Lookup::Cached | Lookup::Fresh => app.gate.authenticate(key, device.as_ref()).await?,
     };
     Ok(caller)
 }

@@ -9,12 +9,12 @@ use crate::app::App;
 use crate::route::Handler;
 
 /// The next step behind the guard.
-pub(crate) enum Behind<'a> {
+pub(crate) enum NextStep<'a> {
     Handler(&'a Handler),
     Router(Next),
 }
 
-impl Behind<'_> {
+impl NextStep<'_> {
     pub(crate) async fn run(self, app: &App, request: Request) -> Response {
         match self {
             Self::Handler(handler) => handler(request, app.clone()).await,

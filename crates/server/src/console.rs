@@ -149,7 +149,7 @@ struct ErrorPage<'a> {
 }
 
 /// Shows a person at a browser an error page where a program gets problem details.
-pub(crate) fn dress(t: Text, response: Response) -> Response {
+pub(crate) fn render_problem(t: Text, response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let status = problem.status();
     match show(&ErrorPage { t, status, detail: problem.detail() }) {

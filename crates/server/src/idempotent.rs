@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
 use crate::auth::{Identity, bearer};
-use crate::behind::Behind;
+use crate::behind::NextStep;
 use crate::body;
 use crate::error::Problem;
 use crate::route::Permits;
@@ -64,7 +64,7 @@ pub(crate) async fn once(
     app: &App,
     permits: Permits,
     request: Request,
-    behind: Behind<'_>,
+    behind: NextStep<'_>,
 ) -> Response {
     match answer(app, permits, request, behind).await {
         Ok(response) => response,
@@ -76,7 +76,7 @@ async fn answer(
     app: &App,
     permits: Permits,
     request: Request,
-    behind: Behind<'_>,
+    behind: NextStep<'_>,
 ) -> Result<Response, Problem> {
     let key = key_of(request.headers())?;
     let known = request.extensions().get::<Identity>().map(Identity::name);

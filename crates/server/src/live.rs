@@ -42,19 +42,19 @@ pub(crate) struct Hub(Arc<Mutex<Inside>>);
 #[derive(Debug, Default)]
 struct Inside {
     last: u64,
-    kept: VecDeque<Arc<Told>>,
+    kept: VecDeque<Arc<LiveEvent>>,
     people: HashMap<UserId, Listeners>,
 }
 
 #[derive(Debug)]
 struct Listeners {
-    sender: Sender<Arc<Told>>,
+    sender: Sender<Arc<LiveEvent>>,
     count: usize,
 }
 
 /// One event, serialised once for all recipients.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct LiveEvent {
     pub(crate) number: u64,
     to: To,
     /// The name of the event.
@@ -118,7 +118,7 @@ enum About {
     Everybody,
 }
 
-impl Told {
+impl LiveEvent {
     /// The serialised forms, created on first use.
     pub(crate) fn written(&self) -> &Written {
         match &self.words {
@@ -204,12 +204,12 @@ pub(crate) struct Listening {
     pub(crate) user: UserId,
     /// The number of the last event before the subscription.
     pub(crate) from: u64,
-    pub(crate) events: Receiver<Arc<Told>>,
+    pub(crate) events: Receiver<Arc<LiveEvent>>,
 }
 
 impl Listening {
     /// The events after a number; `None` if they are no longer kept.
-    pub(crate) fn since(&self, number: u64) -> Option<Vec<Arc<Told>>> {
+    pub(crate) fn since(&self, number: u64) -> Option<Vec<Arc<LiveEvent>>> {
         self.hub.since(&self.user, number)
     }
 }
@@ -272,13 +272,19 @@ impl Hub {
     }
 
     /// The events for a user after a number; `None` if they are no longer kept.
-    pub(crate) fn since(&self, user: &UserId, number: u64) -> Option<Vec<Arc<Told>>> {
+    pub(crate) fn since(&self, user: &UserId, number: u64) -> Option<Vec<Arc<LiveEvent>>> {
         let inside = self.inside();
-        let first = inside.kept.front().map_or(inside.last.saturating_add(1), |told| told.number);
+        let first = inside
+            .kept
+            .front()
+            .map_or(inside.last.saturating_add(1), |live_event| live_event.number);
         if number > inside.last || number.saturating_add(1) < first {
             return None;
         }
-        let later = inside.kept.iter().filter(|told| told.number > number && told.is_for(user));
+        let later = inside
+            .kept
+            .iter()
+            .filter(|live_event| live_event.number > number && live_event.is_for(user));
         Some(later.cloned().collect())
     }
 
@@ -287,18 +293,18 @@ impl Hub {
         self.inside().last
     }
 
-    fn tell(&self, mut told: Told) {
+    fn tell(&self, mut live_event: LiveEvent) {
         let mut inside = self.inside();
         inside.last = inside.last.saturating_add(1);
-        told.number = inside.last;
-        let told = Arc::new(told);
+        live_event.number = inside.last;
+        let live_event = Arc::new(live_event);
         if inside.kept.len() >= KEPT {
             inside.kept.pop_front();
         }
-        inside.kept.push_back(Arc::clone(&told));
+        inside.kept.push_back(Arc::clone(&live_event));
         // There may be no listeners.
-        let send = |listeners: &Listeners| drop(listeners.sender.send(Arc::clone(&told)));
-        match &told.to {
+        let send = |listeners: &Listeners| drop(listeners.sender.send(Arc::clone(&live_event)));
+        match &live_event.to {
             To::These(users) => {
                 users.iter().filter_map(|user| inside.people.get(user)).for_each(send);
             }
@@ -325,14 +331,14 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Arc<Event>>) {
         match events.recv().await {
             Ok(event) => {
                 let Some(gate) = gate.upgrade() else { return };
-                if let Some(told) = write_down(&hub, &gate, &event).await {
-                    hub.tell(told);
+                if let Some(live_event) = write_down(&hub, &gate, &event).await {
+                    hub.tell(live_event);
                 }
             }
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "events were missed: everybody looks again");
                 let missed = plain(To::Everybody, About::Everybody, &Live::Resync {});
-                hub.tell(Told { then: Then::Resync, ..missed });
+                hub.tell(LiveEvent { then: Then::Resync, ..missed });
             }
             Err(RecvError::Closed) => return,
         }
@@ -340,7 +346,7 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Arc<Event>>) {
 }
 
 /// Serialises one event for everybody it concerns. Returns `None` if nobody could be told.
-async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Option<Told> {
+async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Option<LiveEvent> {
     match &event.what {
         What::ApprovalRequired { approval } | What::ApprovalEscalated { approval } => {
             let card = gate.announced(approval).await.ok()?;
@@ -392,7 +398,7 @@ async fn concerned(hub: &Hub, gate: &Gate, card: &Card) -> HashSet<UserId> {
 }
 
 /// A question that waits, for people and for the agent that asks it.
-pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
+pub(crate) fn question(card: Card, to: HashSet<UserId>) -> LiveEvent {
     let socket = message::required(&card).to_string();
     let about = About::Question(card.key.clone());
     let card = ApprovalCard::from(card);
@@ -403,28 +409,28 @@ pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
     told(To::These(to), about, required.name(), Written { person, socket, agent })
 }
 
-fn plain(to: To, about: About, event: &Live) -> Told {
+fn plain(to: To, about: About, event: &Live) -> LiveEvent {
     told(to, about, event.name(), Written::plain(event))
 }
 
-fn told(to: To, about: About, name: &'static str, written: Written) -> Told {
-    Told { number: 0, to, name, words: Words::Written(written), about, then: Then::Nothing }
+fn told(to: To, about: About, name: &'static str, written: Written) -> LiveEvent {
+    LiveEvent { number: 0, to, name, words: Words::Written(written), about, then: Then::Nothing }
 }
 
-fn other(event: &Arc<Event>) -> Told {
+fn other(event: &Arc<Event>) -> LiveEvent {
     let (to, about) = (To::Owner(Arc::clone(event)), About::Event(Arc::clone(event)));
     let session = event.session.as_ref();
     let live = live(&event.what, session);
     match &event.what {
         What::ActionAllowed { .. } => {
             let words = Words::Allowed { event: Arc::clone(event), written: OnceLock::new() };
-            Told { number: 0, to, name: live.name(), words, about, then: Then::Nothing }
+            LiveEvent { number: 0, to, name: live.name(), words, about, then: Then::Nothing }
         }
         What::ActionReported { action, state } => {
             let written = Written::of(&live.data(), &message::completed(action, *state));
             told(to, about, live.name(), written)
         }
-        what => Told { then: then(what), ..plain(to, about, &live) },
+        what => LiveEvent { then: then(what), ..plain(to, about, &live) },
     }
 }
 
@@ -486,17 +492,17 @@ fn text(id: Option<&impl ToString>) -> Option<String> {
 }
 
 /// Returns the questions that wait for a person, for a device that connects.
-pub(crate) async fn waiting(gate: &Gate, person: &Person, last: u64) -> Vec<Arc<Told>> {
+pub(crate) async fn waiting(gate: &Gate, person: &Person, last: u64) -> Vec<Arc<LiveEvent>> {
     // An error is reported when the questions are requested: the device shows it then.
     let cards = gate.waiting(person).await.unwrap_or_default();
     let user = &person.user().id;
     // An admin of a workspace may see all its questions, but is told only about the ones they are
     // asked to answer.
-    let told = cards.into_iter().filter(|card| card.asks(user)).map(|card| {
+    let live_event = cards.into_iter().filter(|card| card.asks(user)).map(|card| {
         let whose = HashSet::from([card.user.clone(), user.clone()]);
-        Arc::new(Told { number: last, ..question(card, whose) })
+        Arc::new(LiveEvent { number: last, ..question(card, whose) })
     });
-    told.collect()
+    live_event.collect()
 }
 
 #[cfg(test)]

@@ -75,14 +75,14 @@ mod tests {
 
     #[derive(Deserialize)]
     #[serde(default, deny_unknown_fields)]
-    struct Which {
+    struct ListQuery {
         user_id: Option<String>,
         #[serde(rename = "from")]
         begin: Option<u64>,
         limit: u16,
     }
 
-    impl Default for Which {
+    impl Default for ListQuery {
         fn default() -> Self {
             Self { user_id: None, begin: None, limit: 1 }
         }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_names_are_those_that_serde_reads() {
-        assert_eq!(names::<Which>(), ["user_id", "from", "limit"]);
+        assert_eq!(names::<ListQuery>(), ["user_id", "from", "limit"]);
         assert!(names::<String>().is_empty());
     }
 }

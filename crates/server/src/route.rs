@@ -77,7 +77,7 @@ pub struct Route {
     /// The names of its query parameters.
     pub(crate) parameters: &'static [&'static str],
     pub(crate) gives: Vec<Gives>,
-    pub(crate) look: Look,
+    pub(crate) look: Lookup,
     pub(crate) permits: Permits,
     pub(crate) handler: Handler,
     /// The same, for the router.
@@ -106,11 +106,11 @@ impl fmt::Debug for Handler {
 
 /// The source from which the caller is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Lookup {
     /// The store.
-    Anew,
+    Fresh,
     /// The cache, if possible: the result is committed only if the cached data is still current.
-    Recall,
+    Cached,
 }
 
 /// The possibility that an answer lets something run.
@@ -136,19 +136,19 @@ impl Route {
 
 /// The properties of a route that are checked before its handler.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Door {
+pub(crate) struct RoutePolicy {
     /// The path as it is in the table, for logs and metrics.
     pub(crate) path: &'static str,
     pub(crate) who: Who,
     pub(crate) page: bool,
     pub(crate) needs_device: bool,
-    pub(crate) look: Look,
+    pub(crate) look: Lookup,
     pub(crate) permits: Permits,
     pub(crate) may_be_sent_twice: bool,
     pub(crate) parameters: &'static [&'static str],
 }
 
-impl Door {
+impl RoutePolicy {
     pub(crate) fn of(route: &Route) -> Self {
         let may_be_sent_twice = route.may_be_sent_twice();
         let Route { path, who, page, needs_device, look, permits, parameters, .. } = *route;
@@ -185,7 +185,7 @@ pub(crate) struct Row {
     query: Option<SchemaOf>,
     parameters: &'static [&'static str],
     gives: Vec<Gives>,
-    look: Look,
+    look: Lookup,
     permits: Permits,
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn row(method: Method, path: &'static str, id: &'static str) -> Row {
         query: None,
         parameters: &[],
         gives: Vec::new(),
-        look: Look::Anew,
+        look: Lookup::Fresh,
         permits: Permits::Never,
     }
 }
@@ -267,7 +267,7 @@ impl Row {
     /// Declares that the handler does nothing for a key but ask the gate for a decision, and asks
     /// again with a fresh caller when the gate reports that the cached one is outdated.
     pub(crate) fn decides(self) -> Self {
-        Self { look: Look::Recall, ..self }.permits()
+        Self { look: Lookup::Cached, ..self }.permits()
     }
 
     /// Declares that the answer may let something run.

@@ -26,7 +26,7 @@ use crate::route::{Route, Who, form, page, post};
 /// The link to sign in with.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct ListQuery {
     link: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn routes() -> Vec<Route> {
         page("/sign-in", "sign_in_page")
             .by(Who::Anybody)
             .says("The page a sign-in link leads to. Viewing it does not use the link up.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .to(look),
         form("/sign-in", "sign_in_form")
             .by(Who::Anybody)
@@ -83,7 +83,7 @@ struct Page {
     link: String,
 }
 
-async fn look(Query(which): Query<Which>, headers: HeaderMap) -> Result<Html<String>, Problem> {
+async fn look(Query(which): Query<ListQuery>, headers: HeaderMap) -> Result<Html<String>, Problem> {
     show(&Page { t: Text::wanted(&headers), link: which.link.unwrap_or_default() })
 }
 

@@ -21,9 +21,9 @@ use tower::ServiceExt as _;
 
 use crate::api;
 use crate::app::App;
-use crate::behind::Behind;
-use crate::guard::guard;
-use crate::route::{Door, Handler, Route};
+use crate::behind::NextStep;
+use crate::middleware::around_request;
+use crate::route::{Handler, Route, RoutePolicy};
 use crate::table::routes;
 
 /// All routes of a server, ready to answer.
@@ -39,7 +39,7 @@ struct Inside {
 
 struct Fixed {
     method: Method,
-    door: Door,
+    route_policy: RoutePolicy,
     handler: Handler,
 }
 
@@ -47,9 +47,9 @@ impl Site {
     pub(crate) fn new(app: &App) -> Self {
         let mut fixed: HashMap<_, Vec<_>> = HashMap::new();
         for route in routes().into_iter().filter(is_fixed) {
-            let door = Door::of(&route);
+            let route_policy = RoutePolicy::of(&route);
             let Route { method, path, handler, .. } = route;
-            fixed.entry(path).or_default().push(Fixed { method, door, handler });
+            fixed.entry(path).or_default().push(Fixed { method, route_policy, handler });
         }
         Self(Arc::new(Inside { app: app.clone(), fixed, router: router(app) }))
     }
@@ -59,8 +59,8 @@ impl Site {
         let here = fixed.get(request.uri().path());
         let row = here.and_then(|rows| rows.iter().find(|row| row.method == *request.method()));
         match row {
-            Some(Fixed { door, handler, .. }) => {
-                guard(app, Some(*door), request, Behind::Handler(handler)).await
+            Some(Fixed { route_policy, handler, .. }) => {
+                around_request(app, Some(*route_policy), request, NextStep::Handler(handler)).await
             }
             None => match Box::pin(router.clone().oneshot(request)).await {
                 Ok(response) => response,
@@ -79,17 +79,17 @@ fn is_fixed(route: &Route) -> bool {
 /// One layer around each handler does everything that must happen before it: another would cost
 /// every request a clone of everything below it.
 fn router(app: &App) -> Router {
-    let guarded = |door| from_fn_with_state((app.clone(), door), guarded);
+    let guarded = |route_policy| from_fn_with_state((app.clone(), route_policy), guarded);
     let mut router = Router::new();
     for route in routes() {
-        let door = Door::of(&route);
+        let route_policy = RoutePolicy::of(&route);
         // Sizes are limited where bodies are read: files may be large.
         let handler = if route.takes_files() {
             route.routed.layer(DefaultBodyLimit::disable())
         } else {
             route.routed
         };
-        router = router.route(route.path, handler.layer(guarded(Some(door))));
+        router = router.route(route.path, handler.layer(guarded(Some(route_policy))));
     }
     let router = router.fallback(api::no_such_route.layer(guarded(None)));
     let router = router.method_not_allowed_fallback(api::no_such_method.layer(guarded(None)));
@@ -97,9 +97,9 @@ fn router(app: &App) -> Router {
 }
 
 async fn guarded(
-    State((app, door)): State<(App, Option<Door>)>,
+    State((app, route_policy)): State<(App, Option<RoutePolicy>)>,
     request: Request,
     next: Next,
 ) -> Response {
-    guard(&app, door, request, Behind::Router(next)).await
+    around_request(&app, route_policy, request, NextStep::Router(next)).await
 }

@@ -12,7 +12,7 @@ use crate::token::Token;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Response")]
-pub struct Answer {
+pub struct AnswerBody {
     /// Yes or no.
     pub approved: bool,
     /// A message for the agent.
@@ -29,7 +29,7 @@ pub struct Answer {
     pub edited: Option<Action>,
 }
 
-impl Answer {
+impl AnswerBody {
     /// A yes.
     #[must_use]
     pub fn yes(scope: Scope) -> Self {

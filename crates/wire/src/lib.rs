@@ -15,7 +15,7 @@ pub mod problem;
 pub mod proposed;
 mod token;
 
-pub use answer::{Answer, AnswerOne, Answered, Answers, AnswersGiven, Scope};
+pub use answer::{AnswerBody, AnswerOne, Answered, Answers, AnswersGiven, Scope};
 pub use approval::{ApprovalCard, ApprovalState, Confirmation, Script};
 pub use confirmation::{ConfirmationAnswer, Confirmed, Unanswered, Waiting};
 pub use event::Event;

@@ -195,7 +195,13 @@ impl Rig {
     }
 
     /// Runs a client to its end.
-    pub(super) fn run(&self, sdk: Sdk, era: Era, on: &[Connection], steps: &Value) -> Vec<Said> {
+    pub(super) fn run(
+        &self,
+        sdk: Sdk,
+        era: Era,
+        on: &[Connection],
+        steps: &Value,
+    ) -> Vec<ConnectionResult> {
         self.start(sdk, era, on, steps).end()
     }
 
@@ -275,7 +281,7 @@ pub(super) struct Run {
 
 /// The result of one connection.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
+pub(super) struct ConnectionResult {
     pub(super) name: String,
     pub(super) protocol: String,
     pub(super) steps: Vec<Value>,
@@ -283,7 +289,7 @@ pub(super) struct Said {
 
 impl Run {
     /// Returns the result of each connection, by name.
-    pub(super) fn end(mut self) -> Vec<Said> {
+    pub(super) fn end(mut self) -> Vec<ConnectionResult> {
         let until = Instant::now() + 4 * PATIENCE;
         let ended = loop {
             match self.child.try_wait().expect("it can be waited for") {
@@ -294,7 +300,7 @@ impl Run {
         };
         let (out, log) = (read(&self.out), read(&self.log));
         assert!(ended, "the client failed:\n{out}\n{log}");
-        let mut said: Vec<_> = out.lines().map(Said::of).collect();
+        let mut said: Vec<_> = out.lines().map(ConnectionResult::of).collect();
         said.sort_by(|one, other| one.name.cmp(&other.name));
         said
     }
@@ -307,7 +313,7 @@ impl Drop for Run {
     }
 }
 
-impl Said {
+impl ConnectionResult {
     fn of(line: &str) -> Self {
         let said: Value = serde_json::from_str(line).expect("JSON");
         let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::sdk::{Connection, Era, Rig, Said, Sdk};
+use super::sdk::{Connection, ConnectionResult, Era, Rig, Sdk};
 use super::{question, waiting};
 use crate::server::{Server, text, until};
 use crate::start::binary;
@@ -25,7 +25,7 @@ fn call(tool: &str, arguments: &Value) -> Value {
 }
 
 /// Returns the result of a tool, parsed as JSON.
-fn told(said: &[Said], step: usize) -> Value {
+fn told(said: &[ConnectionResult], step: usize) -> Value {
     let result = &said[0].steps[step]["result"];
     serde_json::from_str(&text(&result["content"][0]["text"])).unwrap_or_else(|_| result.clone())
 }

@@ -26,7 +26,7 @@ mod speed;
 const OFTEN: &str = "gate: {prompts: {uses: 100000, seconds: 1}, most_pending: 10000}\n";
 
 /// A server, its owner with a browser, and an agent of theirs.
-struct Desk {
+struct ConsoleTest {
     browser: Browser,
     server: Server,
     /// The owner at another device, to check the results.
@@ -34,7 +34,7 @@ struct Desk {
     agent: Client,
 }
 
-impl Desk {
+impl ConsoleTest {
     /// Opens a desk; `None` without a browser.
     fn open(config: &str) -> Option<Self> {
         Self::of(Setup::new().config(config))

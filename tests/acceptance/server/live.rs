@@ -106,7 +106,7 @@ pub(super) fn response(ids: &Value, tokens: &Value, decision: &str) -> Value {
 pub(super) struct Events(BufReader<Chunked<BufReader<TcpStream>>>);
 
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct LiveEvent {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) data: Value,
@@ -139,7 +139,7 @@ impl Events {
     }
 
     /// Returns the next event of this name.
-    pub(super) fn until(&mut self, name: &str) -> Told {
+    pub(super) fn until(&mut self, name: &str) -> LiveEvent {
         loop {
             let told = self.next();
             if told.name == name {
@@ -148,8 +148,8 @@ impl Events {
         }
     }
 
-    pub(super) fn next(&mut self) -> Told {
-        let mut told = Told { id: String::new(), name: String::new(), data: Value::Null };
+    pub(super) fn next(&mut self) -> LiveEvent {
+        let mut told = LiveEvent { id: String::new(), name: String::new(), data: Value::Null };
         loop {
             let line = self.line();
             match line.split_once(": ") {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{sleep, timeout};
 
 use super::{Client, ClientError, read};
-use crate::sse::{Parser, Told};
+use crate::sse::{Parser, ServerSentEvent};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
@@ -132,7 +132,7 @@ async fn pass_on(
         if parser.feed(&bytes).is_err() {
             return broken("the server sent something that is not an event");
         }
-        while let Some(Told { id, name, data, .. }) = parser.next() {
+        while let Some(ServerSentEvent { id, name, data, .. }) = parser.next() {
             *last = id.or(last.take());
             // Skip an event that cannot be parsed; the next one may be readable.
             let Ok(data) = serde_json::from_str(&data) else { continue };

@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 use countersign_core::applescript::{self, SafetyAnalysis};
 use countersign_core::{Action, Context};
 
-use crate::around::Around;
+use crate::context_options::ContextOptions;
 use crate::exit::Exit;
 use crate::input::read_stdin;
 use crate::show::{self, Paint, one_line, visible};
-use crate::{case, compiler, settings};
+use crate::{compiler, judging, settings};
 
 /// Check, build and explain scripts for the Mac
 ///
@@ -49,7 +49,7 @@ struct Script {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    around: Around,
+    context: ContextOptions,
 }
 
 #[derive(Debug, Args)]
@@ -119,7 +119,7 @@ impl Applescript {
 impl Script {
     fn read(&self) -> Result<(String, Context)> {
         let script = given(&self.source)?;
-        let mut context = self.around.context()?;
+        let mut context = self.context.context()?;
         context.profile.get_or_insert_with(|| "applescript".to_owned());
         Ok((script, context))
     }
@@ -128,7 +128,7 @@ impl Script {
         let (script, mut context) = self.read()?;
         let policy = settings::policy(&context)?;
         let action = Action::Applescript { script };
-        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer(&mut out, &SafetyAnalysis::from(&judgement))?;
@@ -150,7 +150,7 @@ impl Script {
             validation.errors = errors;
         }
         let action = Action::Applescript { script };
-        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
         validation.safety_analysis = SafetyAnalysis::from(&judgement);
         let mut out = io::stdout().lock();
         if self.json {

@@ -5,14 +5,14 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use countersign_wire::{
-    Answer, Answered, ApprovalCard, ApprovalState, Event as Live, Scope, path, problem,
+    AnswerBody, Answered, ApprovalCard, ApprovalState, Event as Live, Scope, path, problem,
 };
 use serde_json::json;
 
 use crate::card::Shown as _;
 use crate::client::{Address, Client, ClientError, Event, Heard, Server, block_on, listen};
 use crate::exit::Exit;
-use crate::listing::{self, Whose, part, print_json};
+use crate::listing::{self, OwnerFilter, part, print_json};
 use crate::moment::{self, now};
 use crate::serving::URL;
 use crate::show::{Paint, one_line};
@@ -46,7 +46,7 @@ struct List {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: OwnerFilter,
     /// The largest number to list
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: usize,
@@ -212,7 +212,7 @@ impl Show {
 /// One answer to several questions.
 struct Answers {
     ids: Vec<String>,
-    answer: Answer,
+    answer: AnswerBody,
     json: bool,
 }
 
@@ -224,14 +224,14 @@ impl Approve {
             Reach::Always => Scope::Always,
             Reach::Everywhere => Scope::Everywhere,
         };
-        let answer = Answer { feedback: self.feedback, ..Answer::yes(scope) };
+        let answer = AnswerBody { feedback: self.feedback, ..AnswerBody::yes(scope) };
         Answers { ids: self.ids, answer, json: self.json }.give(&self.server.open()?)
     }
 }
 
 impl Reject {
     fn run(self) -> Result<Exit> {
-        let answer = Answer::no(self.feedback);
+        let answer = AnswerBody::no(self.feedback);
         Answers { ids: self.ids, answer, json: self.json }.give(&self.server.open()?)
     }
 }

@@ -7,11 +7,11 @@ use clap::Args;
 use countersign_core::{Action, Context, JudgementWithEffects, Policy, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::around::{self, Around};
+use crate::context_options::{self, ContextOptions};
 use crate::exit::Exit;
 use crate::input::{Input, KINDS};
 use crate::show::{self, Paint};
-use crate::{batch, case, settings};
+use crate::{batch, judging, settings};
 
 /// Judge an action without running it
 ///
@@ -35,7 +35,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
-    around: Around,
+    context: ContextOptions,
 }
 
 const USAGE: &str = "countersign check [OPTIONS] <KIND> [INPUT]
@@ -44,17 +44,17 @@ const USAGE: &str = "countersign check [OPTIONS] <KIND> [INPUT]
 
 impl Check {
     pub(super) fn run(self) -> Result<Exit> {
-        let mut context = self.around.context()?;
+        let mut context = self.context.context()?;
         if self.batch {
             return judge_lines(&settings::policy(&context)?, &context);
         }
         let action = self.input.action()?;
         let policy = settings::policy(&context)?;
-        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
         let mut out = io::stdout().lock();
         if self.json {
             let verdict = judgement.verdict;
-            let effects = case::effects_of(&action, &policy, &context)?;
+            let effects = judging::effects_of(&action, &policy, &context)?;
             serde_json::to_writer(&mut out, &JudgementWithEffects { judgement, effects })?;
             writeln!(out)?;
             return Ok(verdict.into());
@@ -93,8 +93,8 @@ fn judge_lines(policy: &Policy, host: &Context) -> Result<Exit> {
 
 fn judge_line(line: &str, policy: &Policy, host: &Context) -> Result<JudgementWithEffects> {
     let Line { action, context } = read(line)?;
-    let context = around::fill(context, host);
-    Ok(case::judge_and_tell(&action, policy, &context)?)
+    let context = context_options::fill(context, host);
+    Ok(judging::judge_and_tell(&action, policy, &context)?)
 }
 
 /// Parses either shape of a line. Each is parsed as its own type, so that an unknown or doubled

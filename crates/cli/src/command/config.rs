@@ -12,8 +12,8 @@ use countersign_core::policy::{Line, STARTER};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::around::Around;
 use crate::beneath::Root;
+use crate::context_options::ContextOptions;
 use crate::exit::Exit;
 use crate::settings::{self, Layer, PROJECT};
 use crate::show::one_line;
@@ -65,7 +65,7 @@ impl Config {
 }
 
 fn layers() -> Result<Vec<Layer>> {
-    settings::layers(&Around::default().context()?)
+    settings::layers(&ContextOptions::default().context()?)
 }
 
 fn check(file: Option<&Path>) -> Result<Exit> {
@@ -233,7 +233,7 @@ fn init_user() -> Result<Exit> {
 }
 
 fn init_project() -> Result<Exit> {
-    let context = Around::default().context()?;
+    let context = ContextOptions::default().context()?;
     let workspace = context.workspace.unwrap_or_default();
     let root = Root::open(Path::new(&workspace));
     let file = root.and_then(|root| root.create(Path::new(PROJECT)));

@@ -19,12 +19,12 @@ use serde_json::Value;
 use super::hook::{Known, known};
 use super::install::{program, project, read, usual_seconds};
 use super::wrap;
-use crate::around::home;
+use crate::approval_client::server_name;
 use crate::client::{Client, DEVICE, Server, block_on};
-use crate::desk::server_name;
+use crate::context_options::home;
 use crate::exit::Exit;
-use crate::host::place::{Change, Installed, Scope};
-use crate::host::{HOSTS, Host, Reply, Tested};
+use crate::host::install::{Change, Installed, Scope};
+use crate::host::{HOSTS, HookOutput, Host, Tested};
 use crate::mcp::wrap::unguarded;
 use crate::show::one_line;
 use crate::{data, settings};
@@ -268,7 +268,7 @@ fn look(host: &dyn Host, installed: &Installed<'_>, change: &Change) -> Option<H
     })
 }
 
-fn told(reply: &Reply) -> String {
+fn told(reply: &HookOutput) -> String {
     let text = if reply.out.trim().is_empty() { &reply.err } else { &reply.out };
     let text: String = one_line(text.trim()).chars().take(200).collect();
     if text.is_empty() { format!("it ended with {} and said nothing", reply.code) } else { text }

@@ -13,11 +13,11 @@ use countersign_core::{
 };
 use serde::Serialize;
 
-use crate::around::Around;
+use crate::context_options::ContextOptions;
 use crate::exit::Exit;
 use crate::input::{Input, KINDS};
 use crate::show::{MOST_FINDINGS, Paint, cut, one_line, visible};
-use crate::{case, change, settings};
+use crate::{change, judging, settings};
 
 /// Explain why an action gets its verdict
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Explain {
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
-    around: Around,
+    context: ContextOptions,
 }
 
 const USAGE: &str = "countersign explain [OPTIONS] <KIND> [INPUT]
@@ -45,12 +45,12 @@ const MOST_COLUMNS: usize = 160;
 
 impl Explain {
     pub(super) fn run(self) -> Result<Exit> {
-        let mut context = self.around.context()?;
+        let mut context = self.context.context()?;
         let action = self.input.action()?;
         let policy = settings::policy(&context)?;
-        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
         let changes = change::changes(&action, &policy, &context, &judgement)?;
-        let effects = case::effects_of(&action, &policy, &context)?;
+        let effects = judging::effects_of(&action, &policy, &context)?;
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer(

@@ -10,10 +10,10 @@ use countersign_core::redact::redact;
 use countersign_core::{Action, Context};
 
 use super::hook::{Known, known};
-use crate::around::home;
 use crate::ask::{self, Answer};
+use crate::context_options::home;
 use crate::exit::Exit;
-use crate::host::place::{Change, Installed, Scope};
+use crate::host::install::{Change, Installed, Scope};
 use crate::{diff, settings};
 
 /// Added to the timeout of a question, so that silence is answered before the host gives up.
@@ -50,7 +50,7 @@ struct Target {
     #[arg(value_parser = known, value_name = "HOST")]
     host: Known,
     #[command(flatten)]
-    whose: Whose,
+    scope_options: ScopeOptions,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -65,7 +65,7 @@ struct Target {
 /// For whom.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct Whose {
+struct ScopeOptions {
     /// For you, in every project (the default)
     #[arg(long)]
     user: bool,
@@ -132,10 +132,10 @@ pub(super) struct How {
 
 impl Target {
     fn scope(&self) -> Scope {
-        match self.whose {
-            Whose { project: true, .. } => Scope::Project,
-            Whose { managed: true, .. } => Scope::Managed,
-            Whose { user: _, .. } => Scope::User,
+        match self.scope_options {
+            ScopeOptions { project: true, .. } => Scope::Project,
+            ScopeOptions { managed: true, .. } => Scope::Managed,
+            ScopeOptions { user: _, .. } => Scope::User,
         }
     }
 
@@ -230,7 +230,7 @@ pub(super) fn program(scope: Scope) -> Result<String> {
 
 /// The current project.
 pub(super) fn project() -> Result<PathBuf> {
-    let context = crate::around::Around::default().context()?;
+    let context = crate::context_options::ContextOptions::default().context()?;
     Ok(PathBuf::from(context.workspace.unwrap_or_default()))
 }
 

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use url::Url;
 
 use super::wrap;
+use crate::approval_client;
 use crate::data::Data;
-use crate::desk;
 use crate::exit::Exit;
 use crate::mcp::{self, http::Upstream};
 
@@ -90,7 +90,7 @@ impl Mcp {
             What::Proxy(proxy) => proxy.run(),
             What::Serve(serve) => {
                 let folder = serve.data.folder()?;
-                desk::register(&folder);
+                approval_client::register(&folder);
                 mcp::serve(folder)
             }
             What::Wrap(wrap) => wrap.run(),
@@ -111,7 +111,7 @@ impl Proxy {
         let folder = self.data.folder()?;
         // A proxy that listens was started by a person, not by a host.
         if self.listen.is_none() {
-            desk::register(&folder);
+            approval_client::register(&folder);
         }
         let Some(url) = &self.http else {
             // clap allows these options together with a command.

@@ -142,8 +142,8 @@ impl Key {
 fn told(receipt: &approval::Receipt) -> String {
     let (request, decision) = (&receipt.request, &receipt.decision);
     let say = match decision.say {
-        approval::Say::Approve => "approved",
-        approval::Say::Reject => "rejected",
+        approval::Answer::Approve => "approved",
+        approval::Answer::Reject => "rejected",
     };
     let by: Vec<_> = decision.votes.iter().map(|vote| vote.by.as_str()).collect();
     format!(

@@ -10,7 +10,7 @@ use countersign_core::{Policy, Verdict};
 use serde::Serialize;
 
 use super::explain::{find, word};
-use crate::around::Around;
+use crate::context_options::ContextOptions;
 use crate::exit::Exit;
 use crate::settings;
 use crate::show::one_line;
@@ -66,7 +66,7 @@ enum Wanted {
 
 impl Rules {
     pub(super) fn run(self) -> Result<Exit> {
-        let policy = settings::policy(&Around::default().context()?)?;
+        let policy = settings::policy(&ContextOptions::default().context()?)?;
         match self.what {
             What::List { family, verdict, json } => {
                 let wanted: Vec<_> = all(&policy)

@@ -13,11 +13,11 @@ use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
 use countersign_core::{Action, Judgement, Verdict};
 
-use crate::around::{Around, Bounds};
 use crate::ask::{self, Answer};
+use crate::context_options::{Bounds, ContextOptions};
 use crate::exit::Exit;
 use crate::show::{self, Paint};
-use crate::{case, quote, settings};
+use crate::{judging, quote, settings};
 
 mod report;
 
@@ -61,10 +61,10 @@ impl Run {
 
     fn judge_and_run(&self) -> Result<Exit> {
         let command = self.judged_text()?;
-        let mut context = Around::here(&self.bounds).context()?;
+        let mut context = ContextOptions::here(&self.bounds).context()?;
         let policy = settings::policy(&context)?;
         let action = Action::Shell { command: command.clone(), cwd: None };
-        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
         match (permitted(&judgement, &command)?, self.json) {
             (Exit::Done, false) => Ok(execute(self.command())),
             (Exit::Done, true) => report::execute(self.command(), &judgement, not_started),

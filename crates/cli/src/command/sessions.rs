@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{self, Whose, field, print_json};
+use crate::listing::{self, OwnerFilter, field, print_json};
 use crate::moment::{self, now};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
@@ -39,7 +39,7 @@ struct List {
     #[arg(long, value_enum)]
     state: Option<State>,
     #[command(flatten)]
-    whose: Whose,
+    whose: OwnerFilter,
     /// The largest number to list
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: usize,

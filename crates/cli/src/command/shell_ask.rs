@@ -6,11 +6,11 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use countersign_core::{Action, Category, Finding, Judgement, RiskLevel, Verdict};
 
-use crate::around::Around;
 use crate::ask::{self, Answer};
+use crate::context_options::ContextOptions;
 use crate::exit::Exit;
 use crate::show::{self, Paint};
-use crate::{case, settings};
+use crate::{judging, settings};
 
 /// Ask about a line that a person typed (for the scripts of `shell-init`)
 ///
@@ -39,10 +39,10 @@ pub(crate) enum From {
 
 impl ShellAsk {
     pub(super) fn run(self) -> Result<Exit> {
-        let mut context = Around::default().context()?;
+        let mut context = ContextOptions::default().context()?;
         let policy = settings::policy(&context)?;
         let action = Action::Shell { command: self.line, cwd: None };
-        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
         if !is_destructive(&judgement, self.from) {
             return Ok(Exit::Done);
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{self, Whose, field, items, print_json};
+use crate::listing::{self, OwnerFilter, field, items, print_json};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
@@ -46,7 +46,7 @@ struct List {
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
-    whose: Whose,
+    whose: OwnerFilter,
     /// Include people who were removed
     #[arg(long)]
     removed: bool,

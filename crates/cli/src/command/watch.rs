@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use countersign_wire::{Answer, Answered, ApprovalCard, ApprovalState, Halted, List, Scope, path};
+use countersign_wire::{
+    AnswerBody, Answered, ApprovalCard, ApprovalState, Halted, List, Scope, path,
+};
 use ratatui::crossterm::event::{
     self, Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
 };
@@ -21,7 +23,7 @@ use crate::show::Paint;
 mod draw;
 mod model;
 
-use model::{Input, Key, Model, Request, Say};
+use model::{Choice, Input, Key, Model, Request};
 
 /// The interval at which the countdown is redrawn.
 const TICK: Duration = Duration::from_millis(250);
@@ -184,13 +186,13 @@ async fn look(client: &Client) -> Result<(Vec<ApprovalCard>, bool), ClientError>
     Ok((page.items, halted))
 }
 
-async fn answer(client: &Client, id: &str, say: &Say) -> Result<String, ClientError> {
+async fn answer(client: &Client, id: &str, say: &Choice) -> Result<String, ClientError> {
     let answer = match say {
-        Say::Once => Answer::yes(Scope::Once),
-        Say::Session => Answer::yes(Scope::Session),
-        Say::No { feedback } => {
+        Choice::Once => AnswerBody::yes(Scope::Once),
+        Choice::Session => AnswerBody::yes(Scope::Session),
+        Choice::No { feedback } => {
             let feedback = Some(feedback.trim()).filter(|feedback| !feedback.is_empty());
-            Answer::no(feedback.map(str::to_owned))
+            AnswerBody::no(feedback.map(str::to_owned))
         }
     };
     let path = path::of(path::APPROVAL_RESPOND, &[id]);

@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::install::{self, Step, program, project, read};
-use crate::around::home;
+use crate::context_options::home;
 use crate::exit::Exit;
-use crate::host::place::{Installed, Scope};
+use crate::host::install::{Installed, Scope};
 use crate::host::servers::Servers;
 use crate::host::{self, Host};
 use crate::mcp::wrap::{self, Became, Outcome};
@@ -44,7 +44,7 @@ struct Target {
     #[arg(value_name = "HOST|FILE")]
     of: String,
     #[command(flatten)]
-    whose: Whose,
+    scope_options: ScopeOptions,
     /// Only this server
     #[arg(long, value_name = "SERVER")]
     only: Vec<String>,
@@ -59,7 +59,7 @@ struct Target {
 /// Whose servers.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct Whose {
+struct ScopeOptions {
     /// Yours, in every project (the default)
     #[arg(long)]
     user: bool,
@@ -84,7 +84,11 @@ type Change = fn(&str, &crate::host::servers::Layout, &wrap::How<'_>) -> Result<
 
 impl Target {
     const fn scope(&self) -> Scope {
-        if self.whose.project && !self.whose.user { Scope::Project } else { Scope::User }
+        if self.scope_options.project && !self.scope_options.user {
+            Scope::Project
+        } else {
+            Scope::User
+        }
     }
 
     fn change(&self, change: Change, nothing: &str) -> Result<Exit> {

@@ -19,10 +19,10 @@ use countersign_gate::signed_policy::SignedPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::approval_client::ApprovalClient;
 use crate::client::block_on;
 use crate::data;
 use crate::data::make_private;
-use crate::desk::Desk;
 use crate::hook::Options;
 use crate::settings::{Layer, Owner};
 
@@ -188,10 +188,11 @@ impl Store<'_> {
     /// What the server says its policy is.
     fn asked(&self) -> Result<Value> {
         let options = Options { start_server: false, ..self.options.clone() };
-        let desk = Desk::open(&options, Some(&self.folder), "policy".to_owned(), WITHIN)?;
+        let approval_client =
+            ApprovalClient::open(&options, Some(&self.folder), "policy".to_owned(), WITHIN)?;
         let ask = || {
             block_on(async {
-                let answer = tokio::time::timeout(WITHIN, desk.policy()).await;
+                let answer = tokio::time::timeout(WITHIN, approval_client.policy()).await;
                 Ok(answer.context("the server does not answer")??)
             })
         };

@@ -3,15 +3,20 @@
 use countersign_core::Judgement;
 
 use super::options::is_url;
-use crate::desk::{Case, Stranded, server_name};
+use crate::approval_client::{JudgedAction, Stranded, server_name};
 use crate::show::one_line;
 
 /// Well below the ten thousand characters at which hosts cut reasons off.
 pub(super) const LONGEST_REASON: usize = 2_000;
 
 /// The message to an agent when a person must be asked and none can be.
-pub(super) fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: &str) -> String {
-    let reason = one_line(&case.judgement.reason);
+pub(super) fn nobody(
+    judged_action: &JudgedAction<'_>,
+    stranded: &Stranded<'_>,
+    why: &str,
+    also: &str,
+) -> String {
+    let reason = one_line(&judged_action.judgement.reason);
     let also = if also.is_empty() { String::new() } else { format!("; {also}") };
     let advice = match server_name(stranded.options).filter(|server| is_url(server)) {
         Some(_) => {
@@ -24,7 +29,7 @@ pub(super) fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: 
         "Countersign: a person must say yes to this ({reason}), and none can be asked: {}{also}. \
          Do not look for another way. Tell the user: {advice}; then try again.{}",
         one_line(why),
-        instead(&case.judgement)
+        instead(&judged_action.judgement)
     ))
 }
 

@@ -11,10 +11,12 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::install::{self, Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Layout, Servers};
 use crate::host::tool::{Shape, Tools};
-use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, dialect, text};
+use crate::host::{
+    HookAnswer, HookEvent, HookOutput, Host, Tested, Unreadable, What, dialect, text,
+};
 
 /// The host.
 pub(crate) struct ClaudeCode;
@@ -106,32 +108,32 @@ impl Host for ClaudeCode {
         Some("CLAUDE_PROJECT_DIR")
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
-        let told = dialect::decode(self.name(), TOOLS, NEUTRAL, payload)?;
-        if told.event != SETTINGS {
-            return Ok(told);
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
+        let hook_event = dialect::decode(self.name(), TOOLS, NEUTRAL, payload)?;
+        if hook_event.event != SETTINGS {
+            return Ok(hook_event);
         }
         let changed = text(payload, "file_path").map(Path::new);
-        let what = match changed.and_then(|path| place::switched_off(path, self.name())) {
+        let what = match changed.and_then(|path| install::switched_off(path, self.name())) {
             Some(why) => What::Refused(why),
             None => What::Nothing,
         };
-        Ok(Told { what, ..told })
+        Ok(HookEvent { what, ..hook_event })
     }
 
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput {
         match said {
-            Said::Deny(reason) if event == SETTINGS => {
-                Reply::json(&json!({"decision": "block", "reason": reason}))
+            HookAnswer::Deny(reason) if event == SETTINGS => {
+                HookOutput::json(&json!({"decision": "block", "reason": reason}))
             }
             _ => dialect::reply(event, said),
         }
     }
 
-    fn broken(&self, event: &str, reason: &str) -> Reply {
+    fn broken(&self, event: &str, reason: &str) -> HookOutput {
         // For an unknown event the exit code alone says no; at a prompt only the object does.
         let event = if event.is_empty() { dialect::BEFORE } else { event };
-        let reply = self.encode(event, &Said::Deny(reason));
+        let reply = self.encode(event, &HookAnswer::Deny(reason));
         if event == dialect::PROMPT { reply } else { reply.failing(reason) }
     }
 
@@ -147,7 +149,7 @@ impl Host for ClaudeCode {
         dialect::canary("Bash", command, cwd)
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         reply.code == 2 || dialect::says_no(reply)
     }
 
@@ -164,7 +166,7 @@ impl Host for ClaudeCode {
         let handler = json!({
             "type": "command", "command": program, "args": words,
             "timeout": installed.seconds, "onFailure": "block",
-            "statusMessage": place::WAITS,
+            "statusMessage": install::WAITS,
         });
         let group = json!({"matcher": "*", "hooks": [handler]});
         let mut entries: Vec<Entry> = [dialect::BEFORE, dialect::PROMPT]
@@ -172,7 +174,7 @@ impl Host for ClaudeCode {
             .map(|event| Entry::new(&["hooks", event], group.clone()))
             .collect();
         entries.push(Entry::new(&["hooks", SETTINGS], json!({"hooks": [handler]})));
-        let denied = place::hard_blocks().into_iter();
+        let denied = install::hard_blocks().into_iter();
         let denied = denied.map(|words| json!(format!("Bash({})", words.join(" ")))).collect();
         let rules = Entry::run(&["permissions", "deny"], denied);
         Ok(vec![Change::json(path, self.name(), entries).and(rules)])

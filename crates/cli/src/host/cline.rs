@@ -16,11 +16,11 @@ use countersign_core::Action;
 use countersign_gate::process::{Processes as _, System};
 use serde_json::{Value, json};
 
-use crate::host::place::{Change, Installed, Scope};
+use crate::host::install::{Change, Installed, Scope};
 use crate::host::servers::{self, Layout, Reached, Servers, Spoken};
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{
-    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text,
+    HookAnswer, HookEvent, HookOutput, Host, UNCHANGEABLE, Unreadable, What, object, required, text,
 };
 use crate::quote;
 
@@ -103,12 +103,12 @@ impl Host for Cline {
         Duration::from_secs(30)
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         let event = required(payload, "hookName")?;
         let session = ["taskId", "conversationId", "agentId"];
         let session = session.iter().find_map(|name| text(payload, name));
         let root = payload.get("workspaceRoots").and_then(|roots| roots.get(0)?.as_str());
-        let mut told = Told {
+        let mut hook_event = HookEvent {
             event: event.to_owned(),
             session: session.map(str::to_owned),
             cwd: root.map(str::to_owned),
@@ -125,19 +125,19 @@ impl Host for Cline {
             (None, None) => return Err(Unreadable::event(event)),
         };
         if let Some((name, input)) = call {
-            told.what = What::Acts(actions(name, input)?);
+            hook_event.what = What::Acts(actions(name, input)?);
             if (event, name) == ("tool_call", SHELL) {
-                SHELL_CALL.clone_into(&mut told.event);
+                SHELL_CALL.clone_into(&mut hook_event.event);
             }
         }
-        Ok(told)
+        Ok(hook_event)
     }
 
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
-        Reply::json(&match said {
-            Said::Neutral | Said::Approved(_) => json!({"cancel": false}),
-            Said::Changed(_) => json!({"cancel": true, "errorMessage": UNCHANGEABLE}),
-            Said::Deny(reason) | Said::Ask(reason) => {
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput {
+        HookOutput::json(&match said {
+            HookAnswer::Neutral | HookAnswer::Approved(_) => json!({"cancel": false}),
+            HookAnswer::Changed(_) => json!({"cancel": true, "errorMessage": UNCHANGEABLE}),
+            HookAnswer::Deny(reason) | HookAnswer::Ask(reason) => {
                 refusal(reason, event == SHELL_CALL && tells_its_model())
             }
         })
@@ -154,7 +154,7 @@ impl Host for Cline {
         })
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         let empty = json!({"commands": []});
         let cancels = |object: Value| {
             object.get("cancel") == Some(&Value::Bool(true))
@@ -383,7 +383,7 @@ mod tests {
         }
         assert!(!takes_input("{"));
         for tells in [true, false] {
-            let reply = Reply::json(&refusal("because", tells));
+            let reply = HookOutput::json(&refusal("because", tells));
             assert!(Cline.is_stopped_by(&reply) && reply.out.contains("because"), "{reply:?}");
         }
     }

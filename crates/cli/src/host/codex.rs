@@ -11,10 +11,10 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::install::{self, Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
-use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
+use crate::host::{HookAnswer, HookEvent, HookOutput, Host, Tested, Unreadable, dialect};
 
 pub(crate) mod trust;
 
@@ -61,16 +61,16 @@ impl Host for Codex {
         Duration::from_mins(10)
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         dialect::decode(self.name(), TOOLS, NEUTRAL, payload)
     }
 
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput {
         match said {
             // A bare `allow` is not a known answer here, and neither is `ask`.
-            Said::Neutral | Said::Approved(_) => Reply::empty(),
-            Said::Ask(reason) => dialect::reply(event, &Said::Deny(reason)),
-            Said::Changed(_) | Said::Deny(_) => dialect::reply(event, said),
+            HookAnswer::Neutral | HookAnswer::Approved(_) => HookOutput::empty(),
+            HookAnswer::Ask(reason) => dialect::reply(event, &HookAnswer::Deny(reason)),
+            HookAnswer::Changed(_) | HookAnswer::Deny(_) => dialect::reply(event, said),
         }
     }
 
@@ -86,7 +86,7 @@ impl Host for Codex {
         dialect::canary("Bash", command, cwd)
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         // Exit code 2 is not enough: some wrappers of its shell turn it into 1.
         reply.code == 0 && dialect::says_no(reply) && !reply.out.contains("\"\"")
     }
@@ -103,7 +103,7 @@ impl Host for Codex {
         } else {
             let handler = json!({
                 "type": "command", "command": line, "timeout": installed.seconds,
-                "statusMessage": place::WAITS,
+                "statusMessage": install::WAITS,
             });
             let group = json!({"matcher": "*", "hooks": [handler]});
             let events = [dialect::BEFORE, dialect::PROMPT];
@@ -127,7 +127,7 @@ impl Host for Codex {
         let resolved = std::env::var_os("CODEX_HOME").and_then(|_| file.canonicalize().ok());
         let file = resolved.as_deref().filter(|_| installed.scope == Scope::User).unwrap_or(file);
         let project = (installed.scope == Scope::Project).then_some(installed.project);
-        trust::problem(&trust::Place { file, project, config: &config }, text, &settings)
+        trust::problem(&trust::HookFile { file, project, config: &config }, text, &settings)
     }
 
     fn accepting(&self, scope: Scope) -> Option<&'static str> {
@@ -161,7 +161,7 @@ fn tables(line: &str, seconds: u64) -> String {
     let mut text = format!("# runs: {line}\n");
     for event in [dialect::BEFORE, dialect::PROMPT] {
         // A JSON string is also a valid TOML string.
-        let (command, waits) = (Value::from(line), Value::from(place::WAITS));
+        let (command, waits) = (Value::from(line), Value::from(install::WAITS));
         let _ = write!(
             text,
             "[[hooks.{event}]]\nmatcher = \"*\"\n[[hooks.{event}.hooks]]\ntype = \"command\"\n\
@@ -174,7 +174,7 @@ fn tables(line: &str, seconds: u64) -> String {
 fn rules() -> String {
     let mut text =
         "# Made by countersign: what is never allowed, for when no hook runs.\n".to_owned();
-    for words in place::hard_blocks() {
+    for words in install::hard_blocks() {
         let _ = writeln!(
             text,
             "prefix_rule(pattern={}, decision=\"forbidden\", \

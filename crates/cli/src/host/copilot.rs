@@ -9,12 +9,12 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::install::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{
-    Host, Reply, Said, Tested, Told, UNCHANGEABLE, Unreadable, What, dialect, object, required,
-    text,
+    HookAnswer, HookEvent, HookOutput, Host, Tested, UNCHANGEABLE, Unreadable, What, dialect,
+    object, required, text,
 };
 
 /// The host.
@@ -70,7 +70,7 @@ impl Host for Copilot {
         Duration::from_secs(30)
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         // The other dialect, for events that are spelled as in Claude Code.
         if payload.get("hook_event_name").is_some() {
             return dialect::decode(self.name(), TOOLS, NEUTRAL, payload);
@@ -83,7 +83,7 @@ impl Host for Copilot {
             Some(_) => (PROMPT, What::Prompts(actions)),
             None => (BEFORE, What::Acts(actions)),
         };
-        Ok(Told {
+        Ok(HookEvent {
             event: event.to_owned(),
             session: text(payload, "sessionId").map(str::to_owned),
             cwd: text(payload, "cwd").map(str::to_owned),
@@ -92,32 +92,34 @@ impl Host for Copilot {
         })
     }
 
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput {
         let says = |decision: &str, reason: &str| {
-            Reply::json(&json!({
+            HookOutput::json(&json!({
                 "permissionDecision": decision, "permissionDecisionReason": reason,
             }))
         };
         match said {
-            Said::Neutral => Reply::empty(),
-            Said::Approved(_) | Said::Ask(_) if event == PROMPT => Reply::empty(),
-            Said::Changed(_) if event == PROMPT => self.encode(event, &Said::Deny(UNCHANGEABLE)),
-            Said::Deny(reason) if event == PROMPT => {
-                Reply::json(&json!({"behavior": "deny", "message": reason}))
+            HookAnswer::Neutral => HookOutput::empty(),
+            HookAnswer::Approved(_) | HookAnswer::Ask(_) if event == PROMPT => HookOutput::empty(),
+            HookAnswer::Changed(_) if event == PROMPT => {
+                self.encode(event, &HookAnswer::Deny(UNCHANGEABLE))
             }
-            Said::Approved(how) => says("allow", how),
-            Said::Changed(input) => Reply::json(&json!({
+            HookAnswer::Deny(reason) if event == PROMPT => {
+                HookOutput::json(&json!({"behavior": "deny", "message": reason}))
+            }
+            HookAnswer::Approved(how) => says("allow", how),
+            HookAnswer::Changed(input) => HookOutput::json(&json!({
                 "permissionDecision": "allow",
                 "permissionDecisionReason": "A person changed this and said yes.",
                 "modifiedArgs": input,
             })),
-            Said::Deny(reason) => says("deny", reason),
-            Said::Ask(reason) => says("ask", reason),
+            HookAnswer::Deny(reason) => says("deny", reason),
+            HookAnswer::Ask(reason) => says("ask", reason),
         }
     }
 
-    fn broken(&self, event: &str, reason: &str) -> Reply {
-        self.encode(event, &Said::Deny(reason)).failing(reason)
+    fn broken(&self, event: &str, reason: &str) -> HookOutput {
+        self.encode(event, &HookAnswer::Deny(reason)).failing(reason)
     }
 
     fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
@@ -141,7 +143,7 @@ impl Host for Copilot {
         })
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         let denied = reply.object().is_some_and(|object| {
             text(&object, "permissionDecision") == Some("deny")
                 || text(&object, "behavior") == Some("deny")

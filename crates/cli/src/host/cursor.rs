@@ -9,11 +9,11 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::install::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{
-    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text,
+    HookAnswer, HookEvent, HookOutput, Host, UNCHANGEABLE, Unreadable, What, object, required, text,
 };
 
 /// The host.
@@ -80,7 +80,7 @@ impl Host for Cursor {
         Some("CURSOR_PROJECT_DIR")
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         let event = required(payload, "hook_event_name")?;
         let root = payload.get("workspace_roots").and_then(|roots| roots.get(0)?.as_str());
         let cwd = text(payload, "cwd").filter(|cwd| !cwd.is_empty()).or(root);
@@ -112,7 +112,7 @@ impl Host for Cursor {
             other if NEUTRAL.contains(&other) => What::Nothing,
             other => return Err(Unreadable::event(other)),
         };
-        Ok(Told {
+        Ok(HookEvent {
             event: event.to_owned(),
             session: text(payload, "conversation_id").map(str::to_owned),
             cwd: cwd.map(str::to_owned),
@@ -121,25 +121,25 @@ impl Host for Cursor {
         })
     }
 
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
-        Reply::json(&match said {
-            Said::Neutral => json!({}),
-            Said::Approved(_) => json!({"permission": "allow"}),
-            Said::Changed(input) if event == TOOL => {
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput {
+        HookOutput::json(&match said {
+            HookAnswer::Neutral => json!({}),
+            HookAnswer::Approved(_) => json!({"permission": "allow"}),
+            HookAnswer::Changed(input) if event == TOOL => {
                 json!({"permission": "allow", "updated_input": input})
             }
-            Said::Changed(_) => return self.encode(event, &Said::Deny(UNCHANGEABLE)),
-            Said::Deny(reason) => {
+            HookAnswer::Changed(_) => return self.encode(event, &HookAnswer::Deny(UNCHANGEABLE)),
+            HookAnswer::Deny(reason) => {
                 json!({"permission": "deny", "user_message": reason, "agent_message": reason})
             }
-            Said::Ask(reason) => {
+            HookAnswer::Ask(reason) => {
                 json!({"permission": "ask", "user_message": reason, "agent_message": reason})
             }
         })
     }
 
-    fn broken(&self, event: &str, reason: &str) -> Reply {
-        self.encode(event, &Said::Deny(reason)).failing(reason)
+    fn broken(&self, event: &str, reason: &str) -> HookOutput {
+        self.encode(event, &HookAnswer::Deny(reason)).failing(reason)
     }
 
     fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
@@ -163,7 +163,7 @@ impl Host for Cursor {
         })
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         let denied = |object: Value| text(&object, "permission") == Some("deny");
         // With `failClosed`, with which we install it.
         reply.code != 0 || reply.object().is_none_or(denied)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::host::tool::{self, Tools};
 use crate::host::{
-    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text,
+    HookAnswer, HookEvent, HookOutput, Host, UNCHANGEABLE, Unreadable, What, object, required, text,
 };
 
 /// The event before a tool is used.
@@ -24,7 +24,7 @@ pub(crate) fn decode(
     tools: Tools,
     neutral: &[&str],
     payload: &Value,
-) -> Result<Told, Unreadable> {
+) -> Result<HookEvent, Unreadable> {
     let event = text(payload, "hook_event_name").or_else(|| text(payload, "hookEventName"));
     let event = event.ok_or_else(|| Unreadable::missing("hook_event_name"))?;
     let what = match event {
@@ -34,7 +34,7 @@ pub(crate) fn decode(
         other => return Err(Unreadable::event(other)),
     };
     let session = text(payload, "session_id").or_else(|| text(payload, "sessionId"));
-    Ok(Told {
+    Ok(HookEvent {
         event: event.to_owned(),
         session: session.map(str::to_owned),
         cwd: text(payload, "cwd").map(str::to_owned),
@@ -91,21 +91,23 @@ pub(crate) fn refused_prompt(reason: &str) -> Value {
 }
 
 /// The answer for hosts that also read the exit code: an object, and the code for a no.
-pub(crate) fn reply(event: &str, said: &Said<'_>) -> Reply {
+pub(crate) fn reply(event: &str, said: &HookAnswer<'_>) -> HookOutput {
     match (said, event == PROMPT) {
         // The host already asks.
-        (Said::Neutral, _) | (Said::Approved(_) | Said::Ask(_), true) => Reply::empty(),
-        (Said::Approved(how), false) => Reply::json(&before("allow", how)),
-        (Said::Changed(input), false) => Reply::json(&before_with(input)),
-        (Said::Changed(_), true) => Reply::json(&refused_prompt(UNCHANGEABLE)),
-        (Said::Deny(reason), true) => Reply::json(&refused_prompt(reason)),
-        (Said::Deny(reason), false) => Reply::json(&before("deny", reason)),
-        (Said::Ask(reason), false) => Reply::json(&before("ask", reason)),
+        (HookAnswer::Neutral, _) | (HookAnswer::Approved(_) | HookAnswer::Ask(_), true) => {
+            HookOutput::empty()
+        }
+        (HookAnswer::Approved(how), false) => HookOutput::json(&before("allow", how)),
+        (HookAnswer::Changed(input), false) => HookOutput::json(&before_with(input)),
+        (HookAnswer::Changed(_), true) => HookOutput::json(&refused_prompt(UNCHANGEABLE)),
+        (HookAnswer::Deny(reason), true) => HookOutput::json(&refused_prompt(reason)),
+        (HookAnswer::Deny(reason), false) => HookOutput::json(&before("deny", reason)),
+        (HookAnswer::Ask(reason), false) => HookOutput::json(&before("ask", reason)),
     }
 }
 
 /// Reports whether an object of this format says no.
-pub(crate) fn says_no(reply: &Reply) -> bool {
+pub(crate) fn says_no(reply: &HookOutput) -> bool {
     let Some(object) = reply.object() else { return false };
     let specific = object.get("hookSpecificOutput");
     let decision = specific.and_then(|specific| text(specific, "permissionDecision"));

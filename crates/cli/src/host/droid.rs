@@ -5,10 +5,10 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::install::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
-use crate::host::{Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, dialect};
+use crate::host::{HookAnswer, HookEvent, HookOutput, Host, UNCHANGEABLE, Unreadable, dialect};
 
 /// The host.
 pub(crate) struct Droid;
@@ -60,16 +60,18 @@ impl Host for Droid {
         Some("FACTORY_PROJECT_DIR")
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         dialect::decode(self.name(), TOOLS, NEUTRAL, payload)
     }
 
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput {
         match said {
-            Said::Deny(reason) => dialect::reply(event, said).failing(reason),
+            HookAnswer::Deny(reason) => dialect::reply(event, said).failing(reason),
             // It is not documented to accept a changed input: it might run its own.
-            Said::Changed(_) => self.encode(event, &Said::Deny(UNCHANGEABLE)),
-            Said::Neutral | Said::Approved(_) | Said::Ask(_) => dialect::reply(event, said),
+            HookAnswer::Changed(_) => self.encode(event, &HookAnswer::Deny(UNCHANGEABLE)),
+            HookAnswer::Neutral | HookAnswer::Approved(_) | HookAnswer::Ask(_) => {
+                dialect::reply(event, said)
+            }
         }
     }
 
@@ -81,7 +83,7 @@ impl Host for Droid {
         dialect::canary("Execute", command, cwd)
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         reply.code == 2 || (reply.code == 0 && dialect::says_no(reply))
     }
 

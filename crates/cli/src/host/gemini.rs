@@ -10,10 +10,12 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::install::{self, Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Layout, Servers, Spoken};
 use crate::host::tool::{self, Shape, Tools};
-use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, object, required, text};
+use crate::host::{
+    HookAnswer, HookEvent, HookOutput, Host, Tested, Unreadable, What, object, required, text,
+};
 
 /// The host.
 pub(crate) struct Gemini;
@@ -71,7 +73,7 @@ impl Host for Gemini {
         Some("GEMINI_PROJECT_DIR")
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         let event = required(payload, "hook_event_name")?;
         let what = if event == BEFORE {
             let name = required(payload, "tool_name")?;
@@ -88,7 +90,7 @@ impl Host for Gemini {
         } else {
             return Err(Unreadable::event(event));
         };
-        Ok(Told {
+        Ok(HookEvent {
             event: event.to_owned(),
             session: text(payload, "session_id").map(str::to_owned),
             cwd: text(payload, "cwd").map(str::to_owned),
@@ -97,15 +99,15 @@ impl Host for Gemini {
         })
     }
 
-    fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, _: &str, said: &HookAnswer<'_>) -> HookOutput {
         match said {
-            Said::Neutral | Said::Approved(_) => Reply::json(&json!({})),
-            Said::Changed(input) => Reply::json(&json!({
+            HookAnswer::Neutral | HookAnswer::Approved(_) => HookOutput::json(&json!({})),
+            HookAnswer::Changed(input) => HookOutput::json(&json!({
                 "decision": "allow",
                 "hookSpecificOutput": {"hookEventName": BEFORE, "tool_input": input},
             })),
-            Said::Deny(reason) | Said::Ask(reason) => {
-                Reply::json(&json!({"decision": "deny", "reason": reason}))
+            HookAnswer::Deny(reason) | HookAnswer::Ask(reason) => {
+                HookOutput::json(&json!({"decision": "deny", "reason": reason}))
             }
         }
     }
@@ -129,7 +131,7 @@ impl Host for Gemini {
         })
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         let decision = reply
             .object()
             .map(|object| matches!(text(&object, "decision"), Some("deny" | "block")));
@@ -186,7 +188,7 @@ impl Host for Gemini {
 fn policy() -> String {
     let mut text =
         "# Made by countersign: what is never allowed, for when no hook runs.\n".to_owned();
-    for words in place::hard_blocks() {
+    for words in install::hard_blocks() {
         let line = words.join(" ").replace('.', "\\.");
         let _ = write!(
             text,

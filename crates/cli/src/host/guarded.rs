@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use countersign_core::{Action, Context, Policy, Verdict, judge};
 
 use super::HOSTS;
-use super::place::{Installed, Scope};
+use super::install::{Installed, Scope};
 
 const HOME: &str = "/home/user";
 const PROJECT: &str = "/home/user/project";
@@ -27,7 +27,7 @@ fn verdict(action: &Action) -> Verdict {
         home: Some(HOME.to_owned()),
         workspace: Some(PROJECT.to_owned()),
         cwd: Some(PROJECT.to_owned()),
-        host_settings: crate::around::host_settings(),
+        host_settings: crate::context_options::host_settings(),
         ..Context::default()
     };
     judge(action, &Policy::default(), &context).verdict

@@ -9,10 +9,12 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{Change, Installed, Scope};
+use crate::host::install::{Change, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{self, Shape, Tools};
-use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, object, required, text};
+use crate::host::{
+    HookAnswer, HookEvent, HookOutput, Host, Tested, Unreadable, What, object, required, text,
+};
 
 /// The host.
 pub(crate) struct OpenCode;
@@ -51,10 +53,10 @@ impl Host for OpenCode {
         Duration::from_secs(330)
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         let name = required(payload, "tool")?;
         let input = object(payload.get("args"))?;
-        Ok(Told {
+        Ok(HookEvent {
             event: BEFORE.to_owned(),
             session: text(payload, "sessionID").map(str::to_owned),
             cwd: text(payload, "directory").map(str::to_owned),
@@ -63,11 +65,11 @@ impl Host for OpenCode {
         })
     }
 
-    fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
-        Reply::json(&match said {
-            Said::Neutral | Said::Approved(_) => json!({"decision": "allow"}),
-            Said::Changed(input) => json!({"decision": "allow", "args": input}),
-            Said::Deny(reason) | Said::Ask(reason) => {
+    fn encode(&self, _: &str, said: &HookAnswer<'_>) -> HookOutput {
+        HookOutput::json(&match said {
+            HookAnswer::Neutral | HookAnswer::Approved(_) => json!({"decision": "allow"}),
+            HookAnswer::Changed(input) => json!({"decision": "allow", "args": input}),
+            HookAnswer::Deny(reason) | HookAnswer::Ask(reason) => {
                 json!({"decision": "deny", "reason": reason})
             }
         })
@@ -90,7 +92,7 @@ impl Host for OpenCode {
         })
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         let allowed = |object: Value| text(&object, "decision") == Some("allow");
         reply.code != 0 || !reply.object().is_some_and(allowed)
     }

@@ -183,8 +183,9 @@ pub(crate) fn read_back(
 ) -> Option<Value> {
     let mut again = payload.clone();
     again.as_object_mut()?.insert(field.to_owned(), changed.clone());
-    let told = host.decode(&again).ok()?;
-    let same = matches!(&told.what, What::Acts(actions) if actions.as_slice() == [edited.clone()]);
+    let hook_event = host.decode(&again).ok()?;
+    let same =
+        matches!(&hook_event.what, What::Acts(actions) if actions.as_slice() == [edited.clone()]);
     same.then_some(changed)
 }
 

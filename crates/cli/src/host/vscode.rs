@@ -9,10 +9,10 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::install::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
-use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
+use crate::host::{HookAnswer, HookEvent, HookOutput, Host, Tested, Unreadable, dialect};
 
 /// The host.
 pub(crate) struct VsCode;
@@ -73,13 +73,13 @@ impl Host for VsCode {
         Duration::from_secs(30)
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         dialect::decode(self.name(), TOOLS, NEUTRAL, payload)
     }
 
-    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, event: &str, said: &HookAnswer<'_>) -> HookOutput {
         match said {
-            Said::Deny(reason) if event != dialect::PROMPT => {
+            HookAnswer::Deny(reason) if event != dialect::PROMPT => {
                 dialect::reply(event, said).failing(reason)
             }
             _ => dialect::reply(event, said),
@@ -102,7 +102,7 @@ impl Host for VsCode {
         })
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         reply.code == 2 || (reply.code == 0 && dialect::says_no(reply))
     }
 

@@ -7,10 +7,11 @@ use anyhow::Result;
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::install::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Layout, Servers, Spoken};
 use crate::host::{
-    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text, tool,
+    HookAnswer, HookEvent, HookOutput, Host, UNCHANGEABLE, Unreadable, What, object, required,
+    text, tool,
 };
 
 /// The host.
@@ -45,7 +46,7 @@ impl Host for Windsurf {
         Duration::from_secs(30)
     }
 
-    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+    fn decode(&self, payload: &Value) -> Result<HookEvent, Unreadable> {
         let event = required(payload, "agent_action_name")?;
         let nothing = json!({});
         let info = payload.get("tool_info").unwrap_or(&nothing);
@@ -74,7 +75,7 @@ impl Host for Windsurf {
             other if NEUTRAL.contains(&other) => What::Nothing,
             other => return Err(Unreadable::event(other)),
         };
-        Ok(Told {
+        Ok(HookEvent {
             event: event.to_owned(),
             session: text(payload, "trajectory_id").map(str::to_owned),
             cwd: text(info, "cwd").map(str::to_owned),
@@ -83,11 +84,13 @@ impl Host for Windsurf {
         })
     }
 
-    fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, _: &str, said: &HookAnswer<'_>) -> HookOutput {
         match said {
-            Said::Neutral | Said::Approved(_) => Reply::empty(),
-            Said::Changed(_) => Reply::empty().failing(UNCHANGEABLE),
-            Said::Deny(reason) | Said::Ask(reason) => Reply::empty().failing(reason),
+            HookAnswer::Neutral | HookAnswer::Approved(_) => HookOutput::empty(),
+            HookAnswer::Changed(_) => HookOutput::empty().failing(UNCHANGEABLE),
+            HookAnswer::Deny(reason) | HookAnswer::Ask(reason) => {
+                HookOutput::empty().failing(reason)
+            }
         }
     }
 
@@ -102,7 +105,7 @@ impl Host for Windsurf {
         })
     }
 
-    fn is_stopped_by(&self, reply: &Reply) -> bool {
+    fn is_stopped_by(&self, reply: &HookOutput) -> bool {
         reply.code == 2
     }
 

@@ -135,7 +135,7 @@ pub(crate) enum Outcome {
 /// The assessment of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Mark {
+pub(crate) enum Grade {
     Good,
     /// The host does not stop the action, but our hook is not the cause: another program runs
     /// instead of it.
@@ -148,7 +148,7 @@ pub(crate) enum Mark {
 pub(crate) struct Tried {
     pub(super) check: Check,
     pub(super) outcome: Outcome,
-    pub(super) mark: Mark,
+    pub(super) grade: Grade,
     /// Further remarks, in our own words.
     pub(super) detail: &'static str,
     /// The message that the model or the host's user got.
@@ -159,7 +159,7 @@ impl Tried {
     /// Returns the result of a check that could not be run, with the reason.
     pub(super) fn failed(check: Check, said: String) -> Self {
         let detail = "it could not be tried";
-        Self { check, outcome: Outcome::Failed, mark: Mark::Bad, detail, said }
+        Self { check, outcome: Outcome::Failed, grade: Grade::Bad, detail, said }
     }
 
     /// Formats the result as one line for people.
@@ -171,13 +171,13 @@ impl Tried {
             Outcome::Ran => "RAN",
             Outcome::Failed => "FAILED",
         };
-        let mark = match self.mark {
-            Mark::Good => "ok   ",
-            Mark::Limit => "limit",
-            Mark::Bad => "BAD  ",
+        let grade = match self.grade {
+            Grade::Good => "ok   ",
+            Grade::Limit => "limit",
+            Grade::Bad => "BAD  ",
         };
-        let mut line = format!("{mark} {}: {outcome}", self.check.title());
-        let said = if self.mark == Mark::Good { "" } else { self.said.as_str() };
+        let mut line = format!("{grade} {}: {outcome}", self.check.title());
+        let said = if self.grade == Grade::Good { "" } else { self.said.as_str() };
         for more in [self.detail, said].into_iter().filter(|more| !more.is_empty()) {
             line.extend(["; ", more]);
         }
@@ -208,14 +208,14 @@ pub(super) fn judge(check: Check, seen: &Seen) -> Tried {
     };
     // The model must learn of a rejection and of a block; after a failure it is enough to stop.
     let must_tell = matches!(check, Check::No | Check::Block);
-    let mark = match outcome {
-        _ if detail == TWICE => Mark::Bad,
-        Outcome::Resumed | Outcome::Denied => Mark::Good,
-        Outcome::DeniedUntold if !must_tell => Mark::Good,
-        Outcome::Ran if check.has_stand_in() => Mark::Limit,
-        Outcome::DeniedUntold | Outcome::Ran | Outcome::Failed => Mark::Bad,
+    let grade = match outcome {
+        _ if detail == TWICE => Grade::Bad,
+        Outcome::Resumed | Outcome::Denied => Grade::Good,
+        Outcome::DeniedUntold if !must_tell => Grade::Good,
+        Outcome::Ran if check.has_stand_in() => Grade::Limit,
+        Outcome::DeniedUntold | Outcome::Ran | Outcome::Failed => Grade::Bad,
     };
-    Tried { check, outcome, mark, detail, said: said(seen) }
+    Tried { check, outcome, grade, detail, said: said(seen) }
 }
 
 fn allowed(seen: &Seen) -> (Outcome, &'static str) {
@@ -304,8 +304,8 @@ mod tests {
         {
             for questions in [0, 1, 2] {
                 let tried = judge(check, &seen(questions, true, "Countersign not-on-a-tuesday"));
-                let mark = if check.has_stand_in() { Mark::Limit } else { Mark::Bad };
-                assert_eq!((tried.outcome, tried.mark), (Outcome::Ran, mark), "{check:?}");
+                let grade = if check.has_stand_in() { Grade::Limit } else { Grade::Bad };
+                assert_eq!((tried.outcome, tried.grade), (Outcome::Ran, grade), "{check:?}");
             }
         }
         let early = Seen { ran_early: true, ..seen(1, true, "done") };
@@ -317,7 +317,7 @@ mod tests {
     fn a_host_that_cannot_be_driven_proves_nothing() {
         for check in CHECKS {
             let tried = judge(check, &Seen::default());
-            assert_eq!((tried.outcome, tried.mark), (Outcome::Failed, Mark::Bad), "{check:?}");
+            assert_eq!((tried.outcome, tried.grade), (Outcome::Failed, Grade::Bad), "{check:?}");
         }
     }
 
@@ -329,19 +329,19 @@ mod tests {
             assert_eq!(judge(check, &seen(questions, false, words)).outcome, Outcome::Denied);
             for other in ["", "the tool failed"] {
                 let tried = judge(check, &seen(questions, false, other));
-                assert_eq!((tried.outcome, tried.mark), (Outcome::DeniedUntold, Mark::Bad));
+                assert_eq!((tried.outcome, tried.grade), (Outcome::DeniedUntold, Grade::Bad));
             }
         }
         let killed = judge(Check::Kill, &seen(1, false, ""));
-        assert_eq!((killed.outcome, killed.mark), (Outcome::DeniedUntold, Mark::Good));
+        assert_eq!((killed.outcome, killed.grade), (Outcome::DeniedUntold, Grade::Good));
     }
 
     #[test]
     fn a_question_that_is_asked_twice_or_never_is_not_good() {
-        assert_eq!(judge(Check::Yes, &seen(1, true, "done")).mark, Mark::Good);
-        assert_eq!(judge(Check::Yes, &seen(2, true, "done")).mark, Mark::Bad);
-        assert_eq!(judge(Check::No, &seen(2, false, FEEDBACK)).mark, Mark::Bad);
+        assert_eq!(judge(Check::Yes, &seen(1, true, "done")).grade, Grade::Good);
+        assert_eq!(judge(Check::Yes, &seen(2, true, "done")).grade, Grade::Bad);
+        assert_eq!(judge(Check::No, &seen(2, false, FEEDBACK)).grade, Grade::Bad);
         assert_eq!(judge(Check::Term, &seen(0, false, "x")).outcome, Outcome::Failed);
-        assert_eq!(judge(Check::Allow, &seen(0, false, HELLO)).mark, Mark::Good);
+        assert_eq!(judge(Check::Allow, &seen(0, false, HELLO)).grade, Grade::Good);
     }
 }

@@ -56,7 +56,7 @@ trait Dialect: Sync {
     fn read(&self, body: &Value) -> Asked;
 
     /// Formats an answer.
-    fn say(&self, path: &str, body: &Value, answer: &Answer) -> Said;
+    fn say(&self, path: &str, body: &Value, answer: &Answer) -> ModelReply;
 }
 
 /// The relevant content of a request, in any protocol.
@@ -84,7 +84,7 @@ enum Answer {
 
 /// An answer on the wire.
 #[derive(Debug, PartialEq)]
-enum Said {
+enum ModelReply {
     Whole(Value),
     /// Events, each with its name if the protocol has names, and a closing line.
     Stream {
@@ -93,7 +93,7 @@ enum Said {
     },
 }
 
-impl Said {
+impl ModelReply {
     fn into_response(self) -> Response<Full<Bytes>> {
         match self {
             Self::Whole(value) => respond("application/json", value.to_string()),
@@ -231,13 +231,13 @@ fn reply(script: &mut Script, path: &str, body: &Value) -> Response<Full<Bytes>>
 /// Answers the other requests of hosts: token counts, lists of models.
 fn elsewhere(path: &str) -> Response<Full<Bytes>> {
     if path.ends_with("/count_tokens") || path.ends_with(":countTokens") {
-        return Said::Whole(json!({"input_tokens": 10, "totalTokens": 10})).into_response();
+        return ModelReply::Whole(json!({"input_tokens": 10, "totalTokens": 10})).into_response();
     }
     if path.ends_with("/models") {
         let model = json!({"id": "scripted", "object": "model", "created": 0, "owned_by": "us"});
-        return Said::Whole(json!({"object": "list", "data": [model]})).into_response();
+        return ModelReply::Whole(json!({"object": "list", "data": [model]})).into_response();
     }
-    let mut response = Said::Whole(json!({"error": {"message": "not here"}})).into_response();
+    let mut response = ModelReply::Whole(json!({"error": {"message": "not here"}})).into_response();
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
 }

@@ -7,7 +7,7 @@ use countersign_core::Policy;
 use countersign_core::policy::Sources;
 use countersign_gate::secret::Secret;
 use countersign_server::Inherited;
-use countersign_wire::{Answer, Answered, ApprovalCard, ApprovalState, path};
+use countersign_wire::{AnswerBody, Answered, ApprovalCard, ApprovalState, path};
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ impl Person {
     ///
     /// # Errors
     /// The server does not accept the answer.
-    pub(super) async fn answer(&self, question: &str, answer: &Answer) -> Result<()> {
+    pub(super) async fn answer(&self, question: &str, answer: &AnswerBody) -> Result<()> {
         let path = path::of(path::APPROVAL_RESPOND, &[question]);
         let _: Answered = self.device.send_to(&path, answer).await?;
         Ok(())

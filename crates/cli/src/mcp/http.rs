@@ -26,7 +26,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::message::{Era, Id, Kind, Message};
-use super::proxy::{House, Proxy, Side, Wire};
+use super::proxy::{Proxy, ServerState, Side, Wire};
 use super::stdio;
 use crate::client::ClientError;
 use crate::exit::Exit;
@@ -55,9 +55,9 @@ const MOST_RESUMES: usize = 5;
 /// # Errors
 /// The configuration is wrong, or definitions cannot be stored.
 pub(crate) fn relay(server: String, folder: PathBuf, upstream: Upstream) -> Result<Exit> {
-    let house = Arc::new(House::open(server, folder)?);
-    let runtime = house.runtime()?;
-    let (proxy, line) = runtime.block_on(async { connect(&house, upstream, stdio::say) });
+    let server_state = Arc::new(ServerState::open(server, folder)?);
+    let runtime = server_state.runtime()?;
+    let (proxy, line) = runtime.block_on(async { connect(&server_state, upstream, stdio::say) });
     stdio::read_client(&proxy);
     proxy.client_is_gone();
     stdio::settle(&proxy);
@@ -67,13 +67,13 @@ pub(crate) fn relay(server: String, folder: PathBuf, upstream: Upstream) -> Resu
 
 /// Returns a proxy for a remote server, whose client gets messages through `say`.
 fn connect(
-    house: &Arc<House>,
+    server_state: &Arc<ServerState>,
     upstream: Upstream,
     say: impl Say + 'static,
 ) -> (Arc<Proxy>, Arc<Line>) {
     let (queue, queued) = unbounded_channel();
     let remote = Remote { queue, say: Box::new(say) };
-    let proxy = Proxy::new(Arc::clone(house), Box::new(remote));
+    let proxy = Proxy::new(Arc::clone(server_state), Box::new(remote));
     let under_way = Mutex::default();
     let line = Arc::new(Line { upstream, proxy: Arc::downgrade(&proxy), under_way });
     tokio::spawn(Arc::clone(&line).send_all(queued));

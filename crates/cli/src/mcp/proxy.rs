@@ -11,7 +11,7 @@
 //! lost. A judged message is forwarded exactly as it was judged, serialized again.
 //!
 //! INVARIANT: a call is forwarded by [`Proxy::forward`] alone, and a judged one only from
-//! [`Proxy::decide`] or from `held`, which first removes it from the held calls: once, and never
+//! [`Proxy::decide`] or from `pending`, which first removes it from the held calls: once, and never
 //! after it was cancelled.
 
 use std::collections::{HashMap, VecDeque};
@@ -26,23 +26,23 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+use super::active_config::{ActiveConfig, ConfigWatcher};
 use super::json::{Json, Object};
 use super::message::{Era, Id, Kind, Message, code};
 use super::pins::Pins;
-use super::subject;
-use super::terms::{Standing, Terms};
+use super::to_action;
 use super::tools::Tools;
 use crate::show::one_line;
-use crate::{case, hook};
+use crate::{hook, judging};
 
 mod answered;
-mod guard;
-mod held;
+mod pending;
 mod person;
+mod server_requests;
 #[cfg(test)]
 mod tests;
 
-use held::Held;
+use pending::PendingCall;
 use person::{Busy, Permit};
 
 /// The most approved calls whose continuation is remembered; further ones are asked about again.
@@ -70,11 +70,11 @@ pub(crate) trait Wire: Send + Sync {
 
 /// The state that all proxies of one server share.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct ServerState {
     /// The name of the server.
     pub(crate) server: String,
     pub(crate) folder: PathBuf,
-    standing: Standing,
+    watcher: ConfigWatcher,
     pins: Mutex<Pins>,
     tools: Mutex<Tools>,
     /// Locked by the one call that lists the tools, while others wait for its result.
@@ -85,12 +85,12 @@ pub(crate) struct House {
 
 /// The proxy of one client for one server.
 pub(crate) struct Proxy {
-    house: Arc<House>,
+    server_state: Arc<ServerState>,
     wire: Box<dyn Wire>,
     /// Requests of the client that were forwarded to the server.
     sent: Mutex<HashMap<Id, Sent>>,
     /// Requests that wait for a person.
-    held: Mutex<HashMap<(Side, Id), Held>>,
+    pending: Mutex<HashMap<(Side, Id), PendingCall>>,
     busy: Busy,
     /// Requests of our own.
     ours: Mutex<Ours>,
@@ -99,7 +99,7 @@ pub(crate) struct Proxy {
     /// True when the server notifies its client of changed tools; below, the terms of the last
     /// list.
     tells_changes: AtomicBool,
-    shown_by: Mutex<Option<Arc<Terms>>>,
+    shown_by: Mutex<Option<Arc<ActiveConfig>>>,
     /// States of approved calls that the server wants to continue.
     continued: Mutex<VecDeque<(String, String)>>,
 }
@@ -124,17 +124,17 @@ struct Ours {
     waiting: HashMap<(Side, Id), oneshot::Sender<Message>>,
 }
 
-impl House {
+impl ServerState {
     /// Opens the state of a server that has not been contacted yet.
     ///
     /// # Errors
     /// The configuration is wrong, or definitions cannot be stored.
     pub(crate) fn open(server: String, folder: PathBuf) -> Result<Self> {
-        let (standing, pins) = (Standing::here()?, Pins::open(&folder)?);
+        let (watcher, pins) = (ConfigWatcher::here()?, Pins::open(&folder)?);
         Ok(Self {
             server,
             folder,
-            standing,
+            watcher,
             pins: Mutex::new(pins),
             tools: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
@@ -154,12 +154,12 @@ enum Decision {
 }
 
 impl Proxy {
-    pub(crate) fn new(house: Arc<House>, wire: Box<dyn Wire>) -> Arc<Self> {
+    pub(crate) fn new(server_state: Arc<ServerState>, wire: Box<dyn Wire>) -> Arc<Self> {
         Arc::new(Self {
-            house,
+            server_state,
             wire,
             sent: Mutex::default(),
-            held: Mutex::default(),
+            pending: Mutex::default(),
             busy: Busy::default(),
             ours: Mutex::default(),
             capabilities: Mutex::default(),
@@ -186,7 +186,7 @@ impl Proxy {
                 self.asked(id, &method, message);
             }
             Kind::Notification("notifications/cancelled") => {
-                if !self.cancel_held(Side::Server, &message) {
+                if !self.cancel_pending(Side::Server, &message) {
                     self.cancelled(&message);
                 }
             }
@@ -220,9 +220,9 @@ impl Proxy {
                 self.asked_by_server(id, &method, message);
             }
             Kind::Notification("notifications/cancelled")
-                if self.cancel_held(Side::Client, &message) => {}
+                if self.cancel_pending(Side::Client, &message) => {}
             Kind::Notification("notifications/tools/list_changed") => {
-                lock(&self.house.tools).forget();
+                lock(&self.server_state.tools).forget();
                 self.to_client(&message);
             }
             Kind::Notification(_) | Kind::Response(None) => self.to_client(&message),
@@ -257,7 +257,7 @@ impl Proxy {
     /// Returns the schema of a call's arguments, as the server declares it.
     pub(crate) fn schema(&self, message: &Message) -> Option<Value> {
         let tool = message.param("name").filter(|_| message.method() == Some("tools/call"))?;
-        lock(&self.house.tools).schema(tool.as_str()?).cloned()
+        lock(&self.server_state.tools).schema(tool.as_str()?).cloned()
     }
 
     /// Fails all pending requests, because the server is gone.
@@ -271,35 +271,35 @@ impl Proxy {
 
     /// Cancels all held calls, because the client is gone.
     pub(crate) fn client_is_gone(&self) {
-        lock(&self.held).values().for_each(Held::cancel);
+        lock(&self.pending).values().for_each(PendingCall::cancel);
     }
 
     /// Handles a client that no longer waits for one request. If the server already has it, it
     /// continues; if it is still held here, it is cancelled and its question withdrawn.
     pub(crate) fn nobody_waits_for(&self, id: &Id) {
-        if let Some(held) = lock(&self.held).get(&(Side::Server, id.clone())) {
-            held.cancel();
+        if let Some(pending) = lock(&self.pending).get(&(Side::Server, id.clone())) {
+            pending.cancel();
         }
     }
 
     /// Reports whether no request is pending.
     pub(crate) fn is_idle(&self) -> bool {
-        lock(&self.sent).is_empty() && lock(&self.held).is_empty() && self.busy.is_idle()
+        lock(&self.sent).is_empty() && lock(&self.pending).is_empty() && self.busy.is_idle()
     }
 
     fn is_under_way(&self, id: &Id) -> bool {
         lock(&self.sent).contains_key(id)
-            || lock(&self.held).contains_key(&(Side::Server, id.clone()))
+            || lock(&self.pending).contains_key(&(Side::Server, id.clone()))
     }
 
     fn asked(self: &Arc<Self>, id: Id, method: &str, message: Message) {
-        let server = &self.house.server;
+        let server = &self.server_state.server;
         let action = match method {
-            "tools/call" => subject::call(&message, server, &lock(&self.house.tools)),
-            "resources/read" | "resources/subscribe" => subject::resource(&message, server),
-            "prompts/get" => subject::prompt(&message, server),
+            "tools/call" => to_action::call(&message, server, &lock(&self.server_state.tools)),
+            "resources/read" | "resources/subscribe" => to_action::resource(&message, server),
+            "prompts/get" => to_action::prompt(&message, server),
             // It answers a question of a running task, which may continue it.
-            "tasks/update" => Ok(subject::request(&message, server, "update_task")),
+            "tasks/update" => Ok(to_action::request(&message, server, "update_task")),
             "initialize" => {
                 let said = message.param("capabilities").cloned();
                 *lock(&self.capabilities) = said;
@@ -323,30 +323,30 @@ impl Proxy {
 
     /// Decides as far as possible without asking anybody.
     fn decide(&self, action: Action, message: &Message) -> Decision {
-        let terms = match self.terms() {
-            Ok(terms) => terms,
+        let active_config = match self.active_config() {
+            Ok(active_config) => active_config,
             Err(why) => return Decision::No(why),
         };
         if let Action::Tool { tool, .. } = &action
             && message.method() == Some("tools/call")
         {
-            if terms.mcp.hides(&self.house.server, tool) {
+            if active_config.mcp.hides(&self.server_state.server, tool) {
                 return Decision::No(format!("Countersign hides the tool `{}`", one_line(tool)));
             }
-            if !lock(&self.house.tools).knows(tool) {
+            if !lock(&self.server_state.tools).knows(tool) {
                 return Decision::Later(action);
             }
         }
-        if held::resumes(message) || !subject::domains(&action).is_empty() {
+        if pending::resumes(message) || !to_action::domains(&action).is_empty() {
             return Decision::Later(action);
         }
         let mut context = self.context(&action);
-        match case::judge_with_facts(&action, &terms.policy, &mut context) {
+        match judging::judge_with_facts(&action, &active_config.policy, &mut context) {
             Ok(judged) if judged.verdict == Verdict::Block => Decision::No(hook::refusal(&judged)),
             Ok(judged) if self.continues(message, &judged.digest) => {
                 Decision::Go(Some(judged.digest))
             }
-            Ok(judged) if judged.verdict >= Verdict::Confirm || terms.hook.record => {
+            Ok(judged) if judged.verdict >= Verdict::Confirm || active_config.hook.record => {
                 Decision::Later(action)
             }
             Ok(judged) => Decision::Go(Some(judged.digest)),
@@ -355,20 +355,21 @@ impl Proxy {
     }
 
     /// Returns the terms in force now.
-    fn terms(&self) -> Result<Arc<Terms>, String> {
-        if hook::is_halted_in(&self.house.folder) {
+    fn active_config(&self) -> Result<Arc<ActiveConfig>, String> {
+        if hook::is_halted_in(&self.server_state.folder) {
             return Err(hook::HALTED.to_owned());
         }
-        let terms = self.house.standing.terms();
-        let terms = terms.map_err(|why| format!("Countersign refuses all: {why}"))?;
-        self.tell_change(&terms);
-        Ok(terms)
+        let active_config = self.server_state.watcher.active_config();
+        let active_config =
+            active_config.map_err(|why| format!("Countersign refuses all: {why}"))?;
+        self.tell_change(&active_config);
+        Ok(active_config)
     }
 
     /// Tells the client to list the tools again, because other terms show other tools.
-    fn tell_change(&self, terms: &Arc<Terms>) {
+    fn tell_change(&self, active_config: &Arc<ActiveConfig>) {
         let mut shown_by = lock(&self.shown_by);
-        let is_other = shown_by.as_ref().is_some_and(|last| !Arc::ptr_eq(last, terms));
+        let is_other = shown_by.as_ref().is_some_and(|last| !Arc::ptr_eq(last, active_config));
         if is_other {
             *shown_by = None;
             drop(shown_by);
@@ -381,10 +382,10 @@ impl Proxy {
 
     /// Returns the context of an action, with the accepted definition of its tool.
     fn context(&self, action: &Action) -> countersign_core::Context {
-        let mut context = self.house.standing.around.clone();
+        let mut context = self.server_state.watcher.context.clone();
         if let Action::Tool { server, tool, .. } = action {
             let name = format!("{server}/{tool}");
-            let pinned = lock(&self.house.pins).get(&name).map(str::to_owned);
+            let pinned = lock(&self.server_state.pins).get(&name).map(str::to_owned);
             context.pinned_tools.extend(pinned.map(|digest| (name, digest)));
         }
         context
@@ -423,9 +424,9 @@ impl Proxy {
     }
 
     /// Reports whether the cancelled request was still held: then the other side need not be told.
-    fn cancel_held(&self, to: Side, message: &Message) -> bool {
+    fn cancel_pending(&self, to: Side, message: &Message) -> bool {
         let Some(id) = message.param("requestId").and_then(Id::of) else { return false };
-        lock(&self.held).get(&(to, id)).map(Held::cancel).is_some()
+        lock(&self.pending).get(&(to, id)).map(PendingCall::cancel).is_some()
     }
 
     fn cancelled(&self, message: &Message) {
@@ -471,7 +472,7 @@ impl Proxy {
 
     /// Writes to standard error, which clients keep as the log of a server.
     pub(crate) fn complain(&self, what: &str) {
-        let (server, what) = (one_line(&self.house.server), one_line(what));
+        let (server, what) = (one_line(&self.server_state.server), one_line(what));
         let _ = writeln!(io::stderr(), "countersign mcp {server}: {what}");
     }
 

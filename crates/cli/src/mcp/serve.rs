@@ -130,7 +130,7 @@ impl Server {
             };
             // A cancelled call is not answered.
             if this.calls().remove(&id).is_some() {
-                let said = said.unwrap_or_else(|_| tool::Said::failed());
+                let said = said.unwrap_or_else(|_| tool::ToolResult::failed());
                 say(&Message::success(&id, said.result(era)));
             }
         });

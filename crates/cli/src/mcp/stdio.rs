@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::message::Message;
-use super::proxy::{House, Proxy, Side, Wire};
+use super::proxy::{Proxy, ServerState, Side, Wire};
+use crate::approval_client::KEY;
 use crate::client::DEVICE;
-use crate::desk::KEY;
 use crate::exit::Exit;
 
 /// The longest message. Images are sent as text.
@@ -35,7 +35,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// The server cannot be started, the configuration is wrong, or definitions cannot be stored.
 pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Result<Exit> {
     let Some((program, words)) = command.split_first() else { bail!("name the server's command") };
-    let house = Arc::new(House::open(server, folder)?);
+    let server_state = Arc::new(ServerState::open(server, folder)?);
     let mut child = Command::new(program)
         .args(words)
         .stdin(Stdio::piped())
@@ -48,10 +48,10 @@ pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Re
     let output = child.stdout.take().context("the server has no output")?;
     let input = Arc::new(Mutex::new(child.stdin.take()));
     let wire = Pipes { server: Arc::clone(&input) };
-    let proxy = Proxy::new(Arc::clone(&house), Box::new(wire));
+    let proxy = Proxy::new(Arc::clone(&server_state), Box::new(wire));
     let (ours, child) = (Arc::clone(&proxy), Arc::new(Mutex::new(child)));
     let theirs = Arc::clone(&child);
-    end_with_us(&house, &proxy, &child)?;
+    end_with_us(&server_state, &proxy, &child)?;
     thread::Builder::new().name("server".to_owned()).spawn(move || {
         each_line(BufReader::new(output), |line| match line {
             Ok(line) => ours.from_server(&line),
@@ -196,9 +196,13 @@ fn terminate(_: &Child) {}
 /// Ends the server on a signal to us, because otherwise it would be orphaned; and cancels the held
 /// calls, for which nobody is waiting any more.
 #[cfg(unix)]
-fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> Result<()> {
+fn end_with_us(
+    server_state: &ServerState,
+    proxy: &Arc<Proxy>,
+    child: &Arc<Mutex<Child>>,
+) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let runtime = house.runtime()?;
+    let runtime = server_state.runtime()?;
     let _inside = runtime.enter();
     let (mut told, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -225,7 +229,7 @@ fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> 
 }
 
 #[cfg(not(unix))]
-fn end_with_us(_: &House, _: &Arc<Proxy>, _: &Arc<Mutex<Child>>) -> Result<()> {
+fn end_with_us(_: &ServerState, _: &Arc<Proxy>, _: &Arc<Mutex<Child>>) -> Result<()> {
     Ok(())
 }
 

@@ -6,9 +6,9 @@ use countersign_core::analyze::tool::definition;
 use countersign_core::{Action, Context, Verdict};
 use serde_json::Value;
 
+use super::active_config::ActiveConfig;
 use super::json::{Json, Object};
-use super::terms::Terms;
-use crate::case;
+use crate::judging;
 
 /// Added to the description of a tool that may ask, for the model.
 const MARK: &str = "(Countersign may ask a person before this runs; then the call waits.)";
@@ -76,12 +76,12 @@ impl Tools {
         &self,
         server: &str,
         list: &mut Vec<Json>,
-        terms: &Terms,
+        active_config: &ActiveConfig,
         context: &Context,
     ) -> bool {
         let mut changed = false;
         list.retain_mut(|tool| {
-            let shown = self.shown(server, tool, terms, context);
+            let shown = self.shown(server, tool, active_config, context);
             changed |= shown != Shown::Plain;
             match shown {
                 Shown::Hidden => return false,
@@ -93,16 +93,24 @@ impl Tools {
         changed
     }
 
-    fn shown(&self, server: &str, tool: &Json, terms: &Terms, context: &Context) -> Shown {
+    fn shown(
+        &self,
+        server: &str,
+        tool: &Json,
+        active_config: &ActiveConfig,
+        context: &Context,
+    ) -> Shown {
         // A tool without a name cannot be called.
         let Some(name) = name(tool) else { return Shown::Hidden };
-        if terms.mcp.hides(server, name) {
+        if active_config.mcp.hides(server, name) {
             return Shown::Hidden;
         }
         let action = self.call(server, name, BTreeMap::new());
-        match case::judge_plainly(&action, &terms.policy, context).map(|judged| judged.verdict) {
+        match judging::judge_plainly(&action, &active_config.policy, context)
+            .map(|judged| judged.verdict)
+        {
             Ok(Verdict::Block) | Err(_) => Shown::Hidden,
-            Ok(Verdict::Confirm) if terms.mcp.mark_tools => Shown::Marked,
+            Ok(Verdict::Confirm) if active_config.mcp.mark_tools => Shown::Marked,
             Ok(_) => Shown::Plain,
         }
     }
@@ -154,8 +162,8 @@ mod tests {
     use super::super::json::read;
     use super::*;
 
-    fn terms(mcp: &str) -> Terms {
-        Terms {
+    fn active_config(mcp: &str) -> ActiveConfig {
+        ActiveConfig {
             policy: countersign_core::Policy::default(),
             hook: crate::hook::Options::default(),
             mcp: serde_json::from_str(mcp).unwrap(),
@@ -166,7 +174,7 @@ mod tests {
         let Json::Array(mut list) = read(list).unwrap() else { panic!("no list") };
         let mut tools = Tools::default();
         tools.learn("s", &list);
-        tools.show("s", &mut list, &terms(mcp), &Context::default());
+        tools.show("s", &mut list, &active_config(mcp), &Context::default());
         Json::Array(list).to_string()
     }
 

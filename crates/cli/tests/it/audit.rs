@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use countersign_core::{Action, Policy};
-use countersign_gate::approval::{Outcome, Say};
+use countersign_gate::approval::{Answer, Outcome};
 use countersign_gate::clock::System;
-use countersign_gate::gate::Reply;
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::ApprovalId;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::store::Sqlite;
@@ -52,7 +52,7 @@ impl Left {
         };
         let approved = ask("git push --force origin main");
         let waiting = ask("git push --force origin other");
-        let yes = Reply::plain(approved.clone(), Say::Approve);
+        let yes = PersonAnswer::plain(approved.clone(), Answer::Approve);
         block_on(gate.answer(&owner, yes)).unwrap();
         let permit =
             block_on(gate.spend(&agent, &approved, &proposal("git push --force origin main")));

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use crate::action::{Action, Field};
 use crate::analyze::{Analysis, Invocation};
 use crate::fact::{Fact, FactKind};
-use crate::place::Scene;
+use crate::location::Scene;
 use crate::verdict::Span;
 
 mod app;

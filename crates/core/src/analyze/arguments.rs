@@ -16,7 +16,7 @@ use crate::analyze::code::sql::form::{self, Setting};
 use crate::analyze::purpose::{Effect, Purpose};
 use crate::analyze::{Analysis, path, purpose, shell, url};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::{self, Scene};
+use crate::location::{self, Scene};
 
 mod line;
 mod order;
@@ -96,7 +96,7 @@ pub(crate) struct Seen {
 
 /// The context of a value, from the fields in its own object or one around it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Around {
+struct ValueContext {
     tongue: Option<Tongue>,
     /// The program that decodes the fields beside it.
     decoder: Option<&'static str>,
@@ -107,7 +107,7 @@ struct Open<'a> {
     role: Role,
     name: &'a str,
     value: &'a Value,
-    around: Around,
+    context: ValueContext,
 }
 
 /// Returns the findings in the arguments of a call.
@@ -118,7 +118,7 @@ pub(crate) fn analyze(
 ) -> Seen {
     let mut walk = Walk { seen: Seen::default(), call, scene, open: Vec::new() };
     let fields = arguments.iter().map(|(name, value)| (name.as_str(), value));
-    walk.fields(fields, |name| role::of(name, call.schema), Around::default());
+    walk.fields(fields, |name| role::of(name, call.schema), ValueContext::default());
     let mut looked = 0_usize;
     while let Some(next) = walk.open.pop() {
         looked = looked.saturating_add(1);
@@ -140,9 +140,9 @@ struct Walk<'a, 's> {
 
 impl<'a> Walk<'a, '_> {
     fn step(&mut self, next: &Open<'a>) {
-        let Open { role, name, value, around } = *next;
+        let Open { role, name, value, context } = *next;
         match value {
-            Value::String(text) => self.look(role, name, text, around),
+            Value::String(text) => self.look(role, name, text, context),
             Value::Array(items) => {
                 if let Some(line) = line::of_list(items)
                     && matches!(role, Role::Command | Role::Words)
@@ -150,12 +150,12 @@ impl<'a> Walk<'a, '_> {
                     self.seen.ran = true;
                     self.keep(shell::analyze(&line, &self.scene.deeper()));
                 }
-                let inner = |value| Open { role, name, value, around };
+                let inner = |value| Open { role, name, value, context };
                 self.open.extend(items.iter().rev().map(inner));
             }
             Value::Object(map) => {
                 let fields = map.iter().map(|(name, value)| (name.as_str(), value));
-                self.fields(fields, |name| role::of(name, None).or(role), around);
+                self.fields(fields, |name| role::of(name, None).or(role), context);
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -166,7 +166,7 @@ impl<'a> Walk<'a, '_> {
         &mut self,
         fields: impl DoubleEndedIterator<Item = (&'a str, &'a Value)> + Clone,
         role: impl Fn(&str) -> Role,
-        around: Around,
+        context: ValueContext,
     ) {
         if let Some(line) = line::of_fields(&fields) {
             self.seen.ran = true;
@@ -182,22 +182,22 @@ impl<'a> Walk<'a, '_> {
             self.seen.analysis.facts.push(Fact::new(kind, self.call.name));
         }
         let told = fields.clone().find_map(|(name, value)| tongue::beside(name, value));
-        let around = Around {
-            tongue: told.or(around.tongue),
-            decoder: fields.clone().find_map(decoder).or(around.decoder),
+        let context = ValueContext {
+            tongue: told.or(context.tongue),
+            decoder: fields.clone().find_map(decoder).or(context.decoder),
         };
         self.open.extend(fields.rev().map(|(name, value)| Open {
             role: role(name),
             name,
             value,
-            around,
+            context,
         }));
     }
 
-    fn look(&mut self, role: Role, name: &str, text: &str, around: Around) {
+    fn look(&mut self, role: Role, name: &str, text: &str, context: ValueContext) {
         let inner = self.scene.deeper();
         let coded = matches!(role, Role::Command | Role::Code(_) | Role::Script | Role::Snippet);
-        if coded && let Some(decoder) = around.decoder.or_else(|| base64_by_its_look(text)) {
+        if coded && let Some(decoder) = context.decoder.or_else(|| base64_by_its_look(text)) {
             let line = format!("printf %s {} | {decoder} | sh", line::quoted(text));
             self.keep(shell::analyze(&line, &inner));
         }
@@ -218,7 +218,7 @@ impl<'a> Walk<'a, '_> {
                 self.keep(shell::analyze(text, &inner));
             }
             Role::Code(tongue) => self.run(tongue, text),
-            Role::Script | Role::Snippet => self.source(role, text, around),
+            Role::Script | Role::Snippet => self.source(role, text, context),
             Role::Query | Role::Other if let Some(sql) = self.statements(role, name, text) => {
                 self.run(Tongue::Code(Language::Sql), sql);
             }
@@ -253,9 +253,9 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Judges a text whose own name does not give its language.
-    fn source(&mut self, role: Role, text: &str, around: Around) {
+    fn source(&mut self, role: Role, text: &str, context: ValueContext) {
         let told =
-            around.tongue.or_else(|| self.call.tongue()).or_else(|| tongue::first_line(text));
+            context.tongue.or_else(|| self.call.tongue()).or_else(|| tongue::first_line(text));
         let looks = role == Role::Snippet && self.call.purpose == Purpose::Known(Effect::Read);
         match told {
             _ if is_a_path(text) => self.place(text, TELLING),
@@ -334,7 +334,8 @@ impl<'a> Walk<'a, '_> {
         }
         let path = text.to_owned();
         // A relative path may be relative to the tool's own root, such as a repository.
-        let inside = text.starts_with('/') && place::locate(text, self.scene).has(Tag::Workspace);
+        let inside =
+            text.starts_with('/') && location::locate(text, self.scene).has(Tag::Workspace);
         self.seen.stays = Some(self.seen.stays.unwrap_or(true) && inside);
         let action = match self.call.purpose {
             Purpose::Known(Effect::Read) => Action::FileRead { path },

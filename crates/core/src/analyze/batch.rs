@@ -11,7 +11,7 @@
 use crate::action::{Action, DownloadFile};
 use crate::analyze::{Analysis, url};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::Scene;
+use crate::location::Scene;
 
 const MOST_FILES: usize = 5;
 const MOST_BYTES: u64 = 50_000_000;

@@ -3,7 +3,7 @@
 use crate::action::Language;
 use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind};
-use crate::place::Scene;
+use crate::location::Scene;
 
 mod script;
 pub mod sql;

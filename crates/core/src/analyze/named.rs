@@ -8,7 +8,7 @@ use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
 use crate::analyze::{Analysis, arguments, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::Scene;
+use crate::location::Scene;
 
 /// Actions that no agent may do, even with approval; compared by letters alone.
 const FORBIDDEN: [&str; 6] = [

@@ -7,7 +7,7 @@
 use crate::action::Action;
 use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::{self, Scene};
+use crate::location::{self, Scene};
 
 /// The number of rounds of decoding that are followed.
 const MOST_ROUNDS: usize = 4;
@@ -24,7 +24,7 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     };
     let mut facts = Vec::new();
     let file = Tags::of(&[Tag::File]);
-    let tags = place::locate(path, scene).and(file);
+    let tags = location::locate(path, scene).and(file);
     facts.push(Fact::new(kind, path.as_str()).tagged(tags));
     if steps_out(path, scene) {
         let tags = Tags::of(&[Tag::Escapes]).and(file);
@@ -40,9 +40,9 @@ fn steps_out(path: &str, scene: &Scene<'_>) -> bool {
     if !path.split('/').any(|part| part == "..") {
         return false;
     }
-    let landed = place::absolute(path, scene);
+    let landed = location::absolute(path, scene);
     match scene.workspace() {
-        Some(workspace) => !place::is_below(&landed, &place::normalize(workspace)),
+        Some(workspace) => !location::is_below(&landed, &location::normalize(workspace)),
         None => !path.starts_with('/'),
     }
 }

@@ -25,9 +25,9 @@ mod fetched;
 mod files;
 mod find;
 mod floor;
+mod follow;
 mod foreign;
 mod git;
-mod guard;
 mod host;
 mod inline;
 mod interpreter;
@@ -41,6 +41,7 @@ mod option;
 mod origin;
 mod output;
 mod overwrite;
+mod own_command;
 mod parameter;
 mod pattern;
 mod plain;
@@ -54,7 +55,6 @@ mod remote;
 mod replace;
 mod request;
 pub(crate) mod role;
-mod run;
 mod secret;
 mod sed;
 mod send;
@@ -78,7 +78,7 @@ pub(crate) use interpreter::prompts;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use shuck_ast::{Command, Span as Place, Stmt, StmtSeq, StmtTerminator};
+use shuck_ast::{Command, Span as SyntaxSpan, Stmt, StmtSeq, StmtTerminator};
 use shuck_parser::parser::{ParseStatus, Parser};
 use shuck_parser::{ShellDialect, ShellProfile};
 
@@ -86,7 +86,7 @@ use self::state::{Function, SharedState};
 use self::value::{Arg, Stream};
 use crate::analyze::{Analysis, bounds};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::{self, Scene};
+use crate::location::{self, Scene};
 use crate::verdict::Span;
 
 /// The shell option that enables alias expansion, and an inert word of the same length.
@@ -223,7 +223,7 @@ impl<'a> Walker<'a> {
     fn script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
         let room = MOST_DEPTH.saturating_sub(self.depth);
         let too_long = text.len() > MOST_TEXT || !bounds::fits(text);
-        if room == 0 || self.scene.depth > place::MOST_LANGUAGES || too_long {
+        if room == 0 || self.scene.depth > location::MOST_LANGUAGES || too_long {
             self.note(Fact::new(FactKind::Bound, "nested too deeply or too long").at(shown_at));
             return Stream::unknown(Tags::NONE);
         }
@@ -233,7 +233,7 @@ impl<'a> Walker<'a> {
         }
         let profile = ShellProfile::native(ShellDialect::Bash);
         // With this option the grammar expands aliases itself, and then reports spans in a text
-        // that we do not have. Aliases are followed in `run_alias`.
+        // that we do not have. Aliases are followed in `follow_alias`.
         let unexpanded = text.contains(EXPANDS).then(|| text.replace(EXPANDS, NOT_EXPANDS));
         let text = unexpanded.as_deref().unwrap_or(text);
         let fuel = text.len().saturating_mul(40).max(100_000);
@@ -384,12 +384,12 @@ impl<'a> Walker<'a> {
             && kind != FactKind::Delete
             && kind != FactKind::Link
         {
-            let tags = tags.and(place::locate(&real, &self.scene_now()));
-            let fact = Fact::new(kind, place::shown(&real)).tagged(tags).at(path.span);
+            let tags = tags.and(location::locate(&real, &self.scene_now()));
+            let fact = Fact::new(kind, location::shown(&real)).tagged(tags).at(path.span);
             self.perhaps(|walker| walker.note(fact));
         }
-        let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
-        if kind == FactKind::Send && place::holds_data(place::base_name(&path.text)) {
+        let mut found = location::locate(&path.text, &self.scene_now()).and(tags);
+        if kind == FactKind::Send && location::holds_data(location::base_name(&path.text)) {
             found = found.with(Tag::Local);
         }
         // `$(mktemp -d)/../..` is not the folder that mktemp made, and neither is `/etc/$T`.
@@ -401,7 +401,7 @@ impl<'a> Walker<'a> {
             found = found.with(Tag::Created);
         }
         let is_read = kind == FactKind::Read && !path.from_variable;
-        if is_read && place::is_public(&place::absolute(&path.text, &self.scene_now())) {
+        if is_read && location::is_public(&location::absolute(&path.text, &self.scene_now())) {
             found = found.with(Tag::Public);
         }
         if path.glob {
@@ -410,11 +410,11 @@ impl<'a> Walker<'a> {
         if path.taint.has(Tag::Unknown) {
             found = found.with(Tag::Unknown);
         }
-        self.note(Fact::new(kind, place::shown(&path.text)).tagged(found).at(path.span));
+        self.note(Fact::new(kind, location::shown(&path.text)).tagged(found).at(path.span));
     }
 
-    fn span(&self, place: Place) -> Option<Span> {
-        if self.nested { self.shown_at } else { Some(to_span(place)) }
+    fn span(&self, syntax_span: SyntaxSpan) -> Option<Span> {
+        if self.nested { self.shown_at } else { Some(to_span(syntax_span)) }
     }
 }
 
@@ -435,9 +435,9 @@ fn only_redirects(stmt: &Stmt) -> bool {
         && !stmt.redirects.iter().any(reads)
 }
 
-fn to_span(place: Place) -> Span {
+fn to_span(syntax_span: SyntaxSpan) -> Span {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     // The span of an unclosed construct may end before it starts.
-    let start = offset(place.start.offset());
-    [start, offset(place.end.offset()).max(start)]
+    let start = offset(syntax_span.start.offset());
+    [start, offset(syntax_span.end.offset()).max(start)]
 }

@@ -5,7 +5,7 @@ use crate::analyze::purpose::{self, Effect, Purpose};
 use crate::analyze::{Analysis, arguments, whole};
 use crate::app::{Access, Skill};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::Scene;
+use crate::location::Scene;
 
 /// Returns the facts of using a skill, given its declaration.
 #[must_use]

@@ -11,7 +11,7 @@ use crate::analyze::purpose::{self, Effect, Purpose};
 use crate::analyze::{Analysis, arguments, named, whole};
 use crate::digest;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::Scene;
+use crate::location::Scene;
 
 mod injection;
 

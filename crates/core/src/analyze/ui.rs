@@ -18,7 +18,7 @@ mod value;
 use crate::action::{Action, Field, Surface, UiOp};
 use crate::analyze::{Analysis, url, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::Scene;
+use crate::location::Scene;
 use fold::fold;
 use name::fold_name;
 use read::Reading;

@@ -9,7 +9,7 @@ use url::{Host, Url};
 use crate::action::Action;
 use crate::analyze::{Analysis, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::Scene;
+use crate::location::Scene;
 
 mod address;
 mod bound;

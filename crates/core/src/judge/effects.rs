@@ -14,7 +14,7 @@ use crate::effect::Certainty;
 use crate::effect::{Effect, EffectKind, Effects, direct, from_fact};
 use crate::fact::Fact;
 use crate::judge::analysis;
-use crate::place::{Detail, Scene, UNKNOWN_HOME};
+use crate::location::{Detail, Scene, UNKNOWN_HOME};
 use crate::policy::Policy;
 use crate::redact::redact;
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::action::Action;
 use crate::analysis::{Analysis, Invocation};
 use crate::fact::Fact;
-use crate::policy::config::Place;
+use crate::policy::config::SourceRef;
 use crate::policy::error::{ConfigError, did_you_mean};
 use crate::policy::known;
 use crate::policy::layer::Layer;
@@ -27,7 +27,7 @@ const EVERY_KIND: &str = "*";
 /// Reads the default verdicts.
 pub(crate) fn read(
     defaults: BTreeMap<String, Verdict>,
-    at: Place<'_>,
+    at: SourceRef<'_>,
 ) -> Result<Vec<(String, Verdict)>, ConfigError> {
     let is_kind = |name: &str| name == EVERY_KIND || known::KINDS.contains(&name);
     if let Some(name) = defaults.keys().find(|name| !is_kind(name)) {

@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::policy::layer::{By, Floors, Ruling, strictest};
 use crate::policy::rank::Rank;
 use crate::policy::relax::relax;
-use crate::policy::subject::Subject;
+use crate::policy::rule_target::RuleTarget;
 use crate::verdict::{Step, Verdict};
 
 /// The choices of a user for apps and skills.
@@ -102,11 +102,11 @@ pub(super) fn app_of(skill: &str) -> &str {
 /// The rules by which a declared skill asks.
 const OWN: [&str; 2] = ["skill.use.write", "skill.use.sensitive"];
 
-fn is_own(subject: Subject<'_>) -> bool {
-    match subject {
-        Subject::Rule(id) => OWN.contains(&id),
-        Subject::Skill(_) => true,
-        Subject::Kind(_) | Subject::Risk(_) | Subject::UnknownProfile(_) => false,
+fn is_own(target: RuleTarget<'_>) -> bool {
+    match target {
+        RuleTarget::Rule(id) => OWN.contains(&id),
+        RuleTarget::Skill(_) => true,
+        RuleTarget::Kind(_) | RuleTarget::Risk(_) | RuleTarget::UnknownProfile(_) => false,
     }
 }
 
@@ -120,14 +120,14 @@ impl Policy {
         let Action::Skill { skill, .. } = action else { return None };
         let because = match self.choices.of(skill)? {
             Chosen::Always(name) => {
-                rulings.push(asks(name, Hold::Held));
+                rulings.push(asks(name, Fixing::Fixed));
                 format!("`{name}` is set to always ask")
             }
             Chosen::Ask(name) => {
                 if strictest(rulings) >= Verdict::Confirm {
                     return None;
                 }
-                rulings.push(asks(name, Hold::Free));
+                rulings.push(asks(name, Fixing::Free));
                 format!("`{name}` is set to ask")
             }
             Chosen::Skip(name) => self.skip(skill, name, rulings)?,
@@ -153,13 +153,13 @@ impl Policy {
             return Some(format!("`{name}` is set not to ask, but `{skill}` is settled"));
         }
         let mut because = String::new();
-        for ruling in rulings.iter_mut().filter(|ruling| is_own(ruling.subject)) {
-            let subject = ruling.subject;
+        for ruling in rulings.iter_mut().filter(|ruling| is_own(ruling.target)) {
+            let target = ruling.target;
             if ruling.may_go_unasked() {
                 (ruling.verdict, ruling.by) = (Verdict::Allow, By::Choice(name));
-                because = format!("`{name}` is set not to ask, so {subject} is not asked about");
+                because = format!("`{name}` is set not to ask, so {target} is not asked about");
             } else if ruling.verdict == Verdict::Confirm && because.is_empty() {
-                let _ = write!(because, "`{name}` is set not to ask, but {subject} is settled");
+                let _ = write!(because, "`{name}` is set not to ask, but {target} is settled");
             }
         }
         (!because.is_empty()).then_some(because)
@@ -176,19 +176,19 @@ impl Policy {
         if self.skill(skill).is_none() {
             return String::new();
         }
-        let others = rulings.iter().filter(|ruling| match ruling.subject {
-            Subject::Rule(_) => !is_own(ruling.subject),
-            Subject::UnknownProfile(_) => true,
-            Subject::Kind(_) | Subject::Risk(_) | Subject::Skill(_) => false,
+        let others = rulings.iter().filter(|ruling| match ruling.target {
+            RuleTarget::Rule(_) => !is_own(ruling.target),
+            RuleTarget::UnknownProfile(_) => true,
+            RuleTarget::Kind(_) | RuleTarget::Risk(_) | RuleTarget::Skill(_) => false,
         });
         let other = others.map(|ruling| ruling.verdict).max().unwrap_or(Verdict::Allow);
         relax(rulings, by, |ruling| {
-            let covered = match ruling.subject {
-                Subject::Rule(_) | Subject::Skill(_) => is_own(ruling.subject),
-                Subject::Kind(_) => other < Verdict::Confirm,
+            let covered = match ruling.target {
+                RuleTarget::Rule(_) | RuleTarget::Skill(_) => is_own(ruling.target),
+                RuleTarget::Kind(_) => other < Verdict::Confirm,
                 // The risk is the skill's own only if nothing else was found.
-                Subject::Risk(_) => other == Verdict::Allow,
-                Subject::UnknownProfile(_) => false,
+                RuleTarget::Risk(_) => other == Verdict::Allow,
+                RuleTarget::UnknownProfile(_) => false,
             };
             // A question that a file demands does not come from the declaration.
             covered && ruling.asked_by(Rank::Project).is_none()
@@ -197,17 +197,17 @@ impl Policy {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hold {
-    Held,
+enum Fixing {
+    Fixed,
     Free,
 }
 
-fn asks(name: &str, hold: Hold) -> Ruling<'_> {
+fn asks(name: &str, hold: Fixing) -> Ruling<'_> {
     Ruling {
-        subject: Subject::Skill(name),
+        target: RuleTarget::Skill(name),
         verdict: Verdict::Confirm,
         by: By::Choice(name),
-        held: hold == Hold::Held,
+        fixed: hold == Fixing::Fixed,
         floors: Floors::default(),
     }
 }
@@ -391,8 +391,8 @@ mod tests {
             let policy = load([file, "", ""]).unwrap().in_session(PROGRAM);
             assert_eq!(judged(&policy, "email.send").verdict, Verdict::Confirm, "{file}");
         }
-        let held = load(["", "always: [skill.use.write]", ""]).unwrap().in_session(PROGRAM);
-        assert_eq!(judged(&held, "email.send").verdict, Verdict::Confirm);
+        let fixed = load(["", "always: [skill.use.write]", ""]).unwrap().in_session(PROGRAM);
+        assert_eq!(judged(&fixed, "email.send").verdict, Verdict::Confirm);
         let blocked = load(["", "overrides: {skill.use.write: block}", ""]).unwrap();
         assert_eq!(judged(&blocked.in_session(PROGRAM), "email.send").verdict, Verdict::Block);
         let nobody = Context { profile: Some("nobody".to_owned()), ..Context::default() };

@@ -145,7 +145,7 @@ impl From<Leniency> for Verdict {
 
 /// Reads one file, as far as that is possible without the others.
 pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
-    let at = Place(source);
+    let at = SourceRef(source);
     if source.text.len() > MOST_BYTES {
         let problem = Problem::Shape("larger than 1 MiB".to_owned());
         return Err(at.error(&[], problem, "split it up, or leave out what is generated"));
@@ -189,7 +189,7 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
 }
 
 /// Refuses settings that only a more trusted file may contain.
-fn check_ranks(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError> {
+fn check_ranks(rank: Rank, file: &File, at: SourceRef<'_>) -> Result<(), ConfigError> {
     if file.lock.is_some() && rank != Rank::Organisation {
         let problem =
             Problem::Value { field: "lock", problem: "is only for the organisation to set" };
@@ -207,7 +207,7 @@ fn check_ranks(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError
 
 /// Refuses the sections of other components in a project's file: it could name its own approvers.
 /// In a workspace's file they are refused too.
-fn check_sections(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError> {
+fn check_sections(rank: Rank, file: &File, at: SourceRef<'_>) -> Result<(), ConfigError> {
     let sections = [
         ("gate", &file.gate),
         ("channels", &file.channels),
@@ -236,7 +236,7 @@ pub(crate) fn check_names(
     source: &Source,
     own: &[String],
 ) -> Result<(), ConfigError> {
-    let at = Place(source);
+    let at = SourceRef(source);
     let entries = [("overrides", &layer.overrides), ("danger_overrides", &layer.danger_overrides)];
     for (section, entries) in entries {
         for (words, _) in entries {
@@ -260,9 +260,9 @@ const LIST_RULES: &str = "`countersign rules list` names every rule; a family en
 
 /// A source, for errors with a position in it.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a>(pub(super) &'a Source);
+pub(super) struct SourceRef<'a>(pub(super) &'a Source);
 
-impl Place<'_> {
+impl SourceRef<'_> {
     pub(super) fn error(self, path: &[To<'_>], problem: Problem, hint: &str) -> ConfigError {
         let spot = spot::find(&self.0.text, path);
         ConfigError::new(&self.0.name, spot, problem, hint.to_owned())
@@ -296,7 +296,7 @@ const LIST_OPTIONS: &str = "`countersign config init` prints a file with every o
 
 fn read_profile(
     name: Option<&str>,
-    at: Place<'_>,
+    at: SourceRef<'_>,
 ) -> Result<Option<&'static Profile>, ConfigError> {
     let Some(name) = name else { return Ok(None) };
     known::check_profile(name).map_err(|near| {
@@ -308,7 +308,7 @@ fn read_profile(
     Ok(Profile::named(name))
 }
 
-fn read_timeout(seconds: Option<u32>, at: Place<'_>) -> Result<Option<u32>, ConfigError> {
+fn read_timeout(seconds: Option<u32>, at: SourceRef<'_>) -> Result<Option<u32>, ConfigError> {
     check_timeout(seconds, "approval_timeout", &[To::Key("safety")], at)?;
     Ok(seconds)
 }
@@ -317,7 +317,7 @@ pub(super) fn check_timeout(
     seconds: Option<u32>,
     field: &'static str,
     below: &[To<'_>],
-    at: Place<'_>,
+    at: SourceRef<'_>,
 ) -> Result<(), ConfigError> {
     const DAY: u32 = 86_400;
     match seconds {
@@ -330,7 +330,7 @@ pub(super) fn check_timeout(
     }
 }
 
-fn read_paths(paths: Vec<String>, at: Place<'_>) -> Result<Vec<String>, ConfigError> {
+fn read_paths(paths: Vec<String>, at: SourceRef<'_>) -> Result<Vec<String>, ConfigError> {
     match paths.iter().position(|path| path.trim().is_empty() || path.contains('\0')) {
         Some(index) => Err(at.error(
             &[To::Key("safety"), To::Key("sensitive_paths"), To::Item(index)],
@@ -341,7 +341,7 @@ fn read_paths(paths: Vec<String>, at: Place<'_>) -> Result<Vec<String>, ConfigEr
     }
 }
 
-fn read_patterns(texts: Vec<String>, at: Place<'_>) -> Result<Option<Patterns>, ConfigError> {
+fn read_patterns(texts: Vec<String>, at: SourceRef<'_>) -> Result<Option<Patterns>, ConfigError> {
     if texts.is_empty() {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::app::{self, Access, Skill};
 use crate::policy::Policy;
 use crate::policy::choice::app_of;
-use crate::policy::config::{self, Place};
+use crate::policy::config::{self, SourceRef};
 use crate::policy::error::ConfigError;
 use crate::policy::spot::To;
 
@@ -89,7 +89,7 @@ impl From<SkillRow> for Skill {
 /// Reads the skills that a file declares.
 pub(super) fn read(
     apps: BTreeMap<String, AppRow>,
-    at: Place<'_>,
+    at: SourceRef<'_>,
 ) -> Result<BTreeMap<String, Skill>, ConfigError> {
     let mut skills = BTreeMap::new();
     for (app, row) in apps {

@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::policy::allowed::UNLISTED;
 use crate::policy::layer::{By, PATTERN, Ruling};
 use crate::policy::rank::Rank;
-use crate::policy::subject::Subject;
-use crate::policy::{Case, Policy, Profile};
+use crate::policy::rule_target::RuleTarget;
+use crate::policy::{Policy, Profile, SettleInput};
 use crate::rule;
 use crate::verdict::{Finding, Judgement, Verdict};
 
@@ -27,8 +27,8 @@ impl Policy {
                 "nothing: {id} is a hard block, which no configuration, mode or answer lifts"
             )];
         }
-        let case = Case::of(judgement, action, context);
-        let (rulings, _) = self.hear(&case, 0);
+        let input = SettleInput::of(judgement, action, context);
+        let (rulings, _) = self.hear(&input, 0);
         let mut changes = Vec::new();
         if judgement.verdict == Verdict::Confirm {
             changes.push("a person's approval".to_owned());
@@ -40,7 +40,7 @@ impl Policy {
             }
         }
         let mut asks = rulings.iter().filter(|ruling| ruling.verdict == Verdict::Confirm);
-        let confirms = |ruling: &Ruling<'_>| !ruling.held && self.is_auto_confirmed(ruling);
+        let confirms = |ruling: &Ruling<'_>| !ruling.fixed && self.is_auto_confirmed(ruling);
         let offered = judgement.verdict == Verdict::Confirm && self.may_auto_confirm();
         if offered && asks.all(confirms) {
             changes.push("a session with `auto_confirm`".to_owned());
@@ -49,8 +49,8 @@ impl Policy {
     }
 
     fn change(&self, ruling: &Ruling<'_>, context: &Context) -> String {
-        let subject = ruling.subject;
-        if let Subject::UnknownProfile(_) = subject {
+        let target = ruling.target;
+        if let RuleTarget::UnknownProfile(_) = target {
             let all: Vec<_> = Profile::all().iter().map(|profile| profile.name).collect();
             return format!("a profile that exists: {}", all.join(", "));
         }
@@ -58,7 +58,7 @@ impl Policy {
             return format!("your settings for `{name}`");
         }
         if ruling.always_asks() {
-            return format!("no configuration: {subject} is always asked about");
+            return format!("no configuration: {target} is always asked about");
         }
         match ruling.by {
             By::Entry(layer, entry) => match layer.rank {
@@ -71,24 +71,24 @@ impl Policy {
             By::Off(layer) => format!("`safety: {{enabled: true}}` in {}", layer.file),
             By::Relaxed(option) => format!("without {option} a person would be asked"),
             By::Explore(_) => "a session in task mode".to_owned(),
-            By::Rule | By::Profile(_) | By::Choice(_) => self.user_entry(subject, context),
+            By::Rule | By::Profile(_) | By::Choice(_) => self.user_entry(target, context),
         }
     }
 
     /// The line of the user's own configuration that would decide this.
-    fn user_entry(&self, subject: Subject<'_>, context: &Context) -> String {
+    fn user_entry(&self, target: RuleTarget<'_>, context: &Context) -> String {
         let profile = self.profile_in(context).unwrap_or(self.profile);
-        if let Some(option) = profile.option_for(subject) {
+        if let Some(option) = profile.option_for(target) {
             return format!("`options: {{{}: …}}` in your user configuration", option.name);
         }
-        match subject {
-            Subject::Rule(id) if id.ends_with(UNLISTED) => {
+        match target {
+            RuleTarget::Rule(id) if id.ends_with(UNLISTED) => {
                 "a rule with `verdict: allow` in the file that has the `defaults`".to_owned()
             }
-            Subject::Rule(id) if id.ends_with(PATTERN) => {
+            RuleTarget::Rule(id) if id.ends_with(PATTERN) => {
                 "`safety: {custom_patterns: …}` in the file that has the pattern".to_owned()
             }
-            subject => format!("`overrides: {{{subject}: …}}` in your user configuration"),
+            target => format!("`overrides: {{{target}: …}}` in your user configuration"),
         }
     }
 }
@@ -109,31 +109,31 @@ fn decides(ruling: &Ruling<'_>, verdict: Verdict) -> bool {
 
 /// The basis of a ruling, in words.
 pub(super) fn said(ruling: &Ruling<'_>) -> String {
-    let (subject, verdict) = (ruling.subject, ruling.verdict.as_str());
-    match (subject, ruling.by) {
-        (Subject::UnknownProfile(name), _) => {
+    let (target, verdict) = (ruling.target, ruling.verdict.as_str());
+    match (target, ruling.by) {
+        (RuleTarget::UnknownProfile(name), _) => {
             let name: String = name.chars().take(60).collect();
             format!("no profile is called `{}`, so a person has to agree", one_line(&name))
         }
-        (Subject::Skill(name), By::Choice(_)) if ruling.held => {
+        (RuleTarget::Skill(name), By::Choice(_)) if ruling.fixed => {
             format!("your settings always ask before `{name}`")
         }
         (_, By::Choice(name)) => format!("your settings ask before `{name}`"),
         (_, By::Explore(entry)) => format!("`{entry}` is for task mode"),
-        (_, By::Profile(entry)) => format!("`{entry}` sets {subject} to {verdict}"),
+        (_, By::Profile(entry)) => format!("`{entry}` sets {target} to {verdict}"),
         (_, By::Entry(layer, entry)) => format!("`{entry}: {verdict}` in {}", layer.file),
-        (_, By::Always(layer)) => format!("`always` in {} names {subject}", layer.file),
-        (_, _) => format!("{subject} asks for {verdict}"),
+        (_, By::Always(layer)) => format!("`always` in {} names {target}", layer.file),
+        (_, _) => format!("{target} asks for {verdict}"),
     }
 }
 
 /// The reason for a person, on one line.
-pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) -> String {
-    if let Some(finding) = case.hard() {
+pub(super) fn reason(input: &SettleInput<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) -> String {
+    if let Some(finding) = input.hard() {
         return one_line(&finding.reason).into_owned();
     }
     if verdict == Verdict::Allow {
-        return allowed(case, rulings);
+        return allowed(input, rulings);
     }
     // Findings come before kind and risk, so the most informative one is found first.
     let Some(at) = rulings.iter().position(|ruling| ruling.verdict == verdict) else {
@@ -141,11 +141,11 @@ pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) 
     };
     let more = rulings
         .iter()
-        .zip(case.findings)
+        .zip(input.findings)
         .filter(|(ruling, _)| ruling.verdict == verdict)
         .count()
         .saturating_sub(1);
-    let line = match (case.findings.get(at), rulings.get(at)) {
+    let line = match (input.findings.get(at), rulings.get(at)) {
         (Some(finding), _) => one_line(&finding.reason).into_owned(),
         (None, Some(ruling)) => said(ruling),
         (None, None) => String::new(),
@@ -159,17 +159,18 @@ pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) 
 }
 
 /// The reason that something is allowed although something was found.
-fn allowed(case: &Case<'_>, rulings: &[Ruling<'_>]) -> String {
-    let lowered = rulings.iter().zip(case.findings).find_map(|(ruling, finding)| match ruling.by {
-        By::Off(_) => Some((finding, "asking is switched off")),
-        By::Relaxed(option) => Some((finding, option)),
-        By::Entry(layer, _) => Some((finding, layer.rank.as_str())),
-        By::Choice(_) => Some((finding, "your settings")),
-        By::Rule | By::Profile(_) | By::Explore(_) | By::Always(_) => None,
-    });
+fn allowed(input: &SettleInput<'_>, rulings: &[Ruling<'_>]) -> String {
+    let lowered =
+        rulings.iter().zip(input.findings).find_map(|(ruling, finding)| match ruling.by {
+            By::Off(_) => Some((finding, "asking is switched off")),
+            By::Relaxed(option) => Some((finding, option)),
+            By::Entry(layer, _) => Some((finding, layer.rank.as_str())),
+            By::Choice(_) => Some((finding, "your settings")),
+            By::Rule | By::Profile(_) | By::Explore(_) | By::Always(_) => None,
+        });
     match lowered {
         Some((finding, why)) => format!("{} (allowed: {why})", one_line(&finding.reason)),
-        None => match case.findings.first() {
+        None => match input.findings.first() {
             Some(finding) => one_line(&finding.reason).into_owned(),
             None => "nothing risky found".to_owned(),
         },

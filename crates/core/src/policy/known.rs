@@ -1,7 +1,7 @@
 //! The words a configuration may use, and suggestions for misspelt ones.
 
 use crate::policy::profile::Profile;
-use crate::policy::subject::{LEVELS, Subject, level_named, reach};
+use crate::policy::rule_target::{LEVELS, RuleTarget, level_named, reach};
 use crate::rule;
 
 /// Every kind of action.
@@ -42,7 +42,7 @@ pub(crate) fn check(words: &str, own: &[String]) -> Result<(), Option<String>> {
         };
     }
     let ids = || rule::rules().iter().map(|rule| &*rule.id).chain(own.iter().map(String::as_str));
-    if words == "*" || ids().any(|id| reach(words, Subject::Rule(id)).is_some()) {
+    if words == "*" || ids().any(|id| reach(words, RuleTarget::Rule(id)).is_some()) {
         return Ok(());
     }
     let families = || ids().filter_map(|id| id.rsplit_once('.').map(|(family, _)| family));

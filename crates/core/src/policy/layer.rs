@@ -23,7 +23,7 @@ use crate::policy::own::OwnRules;
 use crate::policy::pattern::Patterns;
 use crate::policy::profile::{Limits, Profile};
 use crate::policy::rank::Rank;
-use crate::policy::subject::{Subject, closest, reach};
+use crate::policy::rule_target::{RuleTarget, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Step, Verdict};
 
 /// The content of one file.
@@ -65,11 +65,11 @@ pub(crate) struct Layer {
 /// The current verdict on one finding, kind or risk while the layers are applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ruling<'a> {
-    pub(crate) subject: Subject<'a>,
+    pub(crate) target: RuleTarget<'a>,
     pub(crate) verdict: Verdict,
     pub(crate) by: By<'a>,
     /// No layer lowers it.
-    pub(crate) held: bool,
+    pub(crate) fixed: bool,
     /// The minimum verdicts set by the layers: no later layer and no session goes below.
     pub(crate) floors: Floors,
 }
@@ -108,12 +108,12 @@ impl Floors {
 impl Ruling<'_> {
     /// Reports whether a person is asked whatever the session or an earlier answer says.
     pub(crate) fn always_asks(&self) -> bool {
-        self.held && self.verdict >= Verdict::Confirm
+        self.fixed && self.verdict >= Verdict::Confirm
     }
 
     /// Reports whether the user's settings or the session may turn this into allow.
     pub(crate) fn may_go_unasked(&self) -> bool {
-        self.verdict == Verdict::Confirm && !self.held && self.asked_by(Rank::Workspace).is_none()
+        self.verdict == Verdict::Confirm && !self.fixed && self.asked_by(Rank::Workspace).is_none()
     }
 
     /// Reports whether this layer requires that a person is asked.
@@ -150,8 +150,8 @@ pub(crate) enum By<'a> {
 
 /// The reason that an entry was not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deaf {
-    Held,
+pub(crate) enum NotApplied {
+    Fixed,
     Project,
     /// A layer above has set it.
     Settled(Rank),
@@ -160,10 +160,10 @@ pub(crate) enum Deaf {
     Locked,
 }
 
-impl Deaf {
+impl NotApplied {
     pub(crate) const fn why(self) -> &'static str {
         match self {
-            Self::Held => "nothing lowers this",
+            Self::Fixed => "nothing lowers this",
             Self::Project => "a project file may only tighten",
             Self::Settled(Rank::Workspace) => "the workspace has settled this",
             Self::Settled(Rank::Organisation | Rank::User | Rank::Project) => {
@@ -221,24 +221,25 @@ impl Layer {
     }
 
     fn hear_one<'a>(&'a self, profile: &Profile, ruling: &mut Ruling<'a>, because: &mut String) {
-        let subject = ruling.subject;
-        for said in [self.word(profile, subject), self.danger_word(subject)].into_iter().flatten() {
-            let (entry, word) = (said.entry, said.verdict.as_str());
-            match self.follow(ruling, said) {
-                Ok(()) => note(because, format_args!("`{entry}: {word}` for {subject}")),
-                Err(deaf) => {
-                    let why = deaf.why();
+        let target = ruling.target;
+        for written in [self.word(profile, target), self.danger_word(target)].into_iter().flatten()
+        {
+            let (entry, word) = (written.entry, written.verdict.as_str());
+            match self.follow(ruling, written) {
+                Ok(()) => note(because, format_args!("`{entry}: {word}` for {target}")),
+                Err(not_applied) => {
+                    let why = not_applied.why();
                     note(because, format_args!("`{entry}: {word}` is ignored: {why}"));
                 }
             }
         }
-        if self.asks_always(subject) && ruling.verdict < Verdict::Confirm {
+        if self.asks_always(target) && ruling.verdict < Verdict::Confirm {
             (ruling.verdict, ruling.by) = (Verdict::Confirm, By::Always(self));
-            note(because, format_args!("`always` names {subject}"));
+            note(because, format_args!("`always` names {target}"));
         }
         if self.enabled == Some(false) && ruling.may_go_unasked() {
             (ruling.verdict, ruling.by) = (Verdict::Allow, By::Off(self));
-            note(because, format_args!("asking is switched off, so {subject} is not asked about"));
+            note(because, format_args!("asking is switched off, so {target} is not asked about"));
         }
         if self.insists_on(ruling) {
             ruling.floors.set(self.rank, ruling.verdict);
@@ -257,7 +258,7 @@ impl Layer {
         let asking = above_users && self.enabled == Some(true);
         let own_paths = above_users
             && !self.sensitive_paths.is_empty()
-            && ruling.subject == Subject::Rule(SENSITIVE);
+            && ruling.target == RuleTarget::Rule(SENSITIVE);
         ruling.verdict >= Verdict::Confirm && (asking || own_paths)
     }
 
@@ -268,18 +269,18 @@ impl Layer {
     }
 
     /// This file's verdict on a subject, and the entry it comes from.
-    fn word(&self, profile: &Profile, subject: Subject<'_>) -> Option<Said<'_>> {
-        let said = closest(&self.overrides, subject).or_else(|| {
-            let option = profile.option_for(subject)?;
+    fn word(&self, profile: &Profile, target: RuleTarget<'_>) -> Option<Entry<'_>> {
+        let written = closest(&self.overrides, target).or_else(|| {
+            let option = profile.option_for(target)?;
             let (name, verdict) = self.options.iter().find(|(name, _)| name == option.name)?;
             Some((name.as_str(), *verdict))
         });
-        said.map(|(entry, verdict)| Said { entry, verdict, lowers: Lowers::UpToConfirm })
+        written.map(|(entry, verdict)| Entry { entry, verdict, lowers: Lowers::UpToConfirm })
     }
 
     /// This file's verdict on a subject that may be a block.
-    fn danger_word(&self, subject: Subject<'_>) -> Option<Said<'_>> {
-        closest(&self.danger_overrides, subject).map(|(entry, verdict)| Said {
+    fn danger_word(&self, target: RuleTarget<'_>) -> Option<Entry<'_>> {
+        closest(&self.danger_overrides, target).map(|(entry, verdict)| Entry {
             entry,
             verdict,
             lowers: Lowers::Blocks,
@@ -287,20 +288,20 @@ impl Layer {
     }
 
     /// Follows an entry where this layer may set it.
-    fn follow<'a>(&'a self, ruling: &mut Ruling<'a>, said: Said<'a>) -> Result<(), Deaf> {
-        let Said { entry, verdict, lowers } = said;
+    fn follow<'a>(&'a self, ruling: &mut Ruling<'a>, written: Entry<'a>) -> Result<(), NotApplied> {
+        let Entry { entry, verdict, lowers } = written;
         if verdict < ruling.verdict {
-            if ruling.held {
-                return Err(Deaf::Held);
+            if ruling.fixed {
+                return Err(NotApplied::Fixed);
             }
             if self.rank == Rank::Project {
-                return Err(Deaf::Project);
+                return Err(NotApplied::Project);
             }
             if let Some(above) = ruling.floors.above(verdict, self.rank) {
-                return Err(Deaf::Settled(above));
+                return Err(NotApplied::Settled(above));
             }
             if ruling.verdict == Verdict::Block && lowers == Lowers::UpToConfirm {
-                return Err(Deaf::Block);
+                return Err(NotApplied::Block);
             }
         }
         (ruling.verdict, ruling.by) = (verdict, By::Entry(self, entry));
@@ -309,8 +310,8 @@ impl Layer {
     }
 
     /// Reports whether this file always requires a person to agree to this.
-    pub(crate) fn asks_always(&self, subject: Subject<'_>) -> bool {
-        self.always.iter().any(|words| reach(words, subject).is_some())
+    pub(crate) fn asks_always(&self, target: RuleTarget<'_>) -> bool {
+        self.always.iter().any(|words| reach(words, target).is_some())
     }
 
     /// Checks whether an entry would be followed on a ruling made by the layers before.
@@ -319,14 +320,14 @@ impl Layer {
         ruling: &Ruling<'_>,
         verdict: Verdict,
         lowers: Lowers,
-    ) -> Result<(), Deaf> {
-        self.follow(&mut { *ruling }, Said { entry: "", verdict, lowers })
+    ) -> Result<(), NotApplied> {
+        self.follow(&mut { *ruling }, Entry { entry: "", verdict, lowers })
     }
 }
 
 /// One entry of a file.
 #[derive(Debug, Clone, Copy)]
-struct Said<'a> {
+struct Entry<'a> {
     entry: &'a str,
     verdict: Verdict,
     lowers: Lowers,

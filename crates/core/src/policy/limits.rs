@@ -7,9 +7,9 @@
 //! | project | only lower: the agent can write that file |
 
 use crate::policy::Policy;
-use crate::policy::config::Place;
+use crate::policy::config::SourceRef;
 use crate::policy::error::{ConfigError, Problem};
-use crate::policy::layer::{Deaf, Layer};
+use crate::policy::layer::{Layer, NotApplied};
 use crate::policy::lock::Lock;
 use crate::policy::profile::{Limits, Profile};
 use crate::policy::rank::Rank;
@@ -93,23 +93,23 @@ pub(super) fn unheard(
     profile: Limits,
     before: &[Layer],
 ) -> Vec<(&'static str, String)> {
-    let (most, deaf) = match layer.rank {
+    let (most, not_applied) = match layer.rank {
         Rank::Organisation => return Vec::new(),
         Rank::Workspace | Rank::User => {
-            (settled(Limits::default(), before), Deaf::Settled(Rank::Organisation))
+            (settled(Limits::default(), before), NotApplied::Settled(Rank::Organisation))
         }
-        Rank::Project => (settled(profile, before), Deaf::Project),
+        Rank::Project => (settled(profile, before), NotApplied::Project),
     };
     let passed_over = |((name, said), (_, most)): (_, (_, Option<u32>))| {
         let said: u32 = Option::filter(said, |said| most.is_some_and(|most| *said > most))?;
-        Some((name, format!("`{name}: {said}` is ignored: {}", deaf.why())))
+        Some((name, format!("`{name}: {said}` is ignored: {}", not_applied.why())))
     };
     layer.limits.entries().into_iter().zip(most.entries()).filter_map(passed_over).collect()
 }
 
 /// Reads the limits. A limit of zero is refused: such a session could do nothing, which is surely a
 /// mistake.
-pub(super) fn read(limits: Option<Limits>, at: Place<'_>) -> Result<Limits, ConfigError> {
+pub(super) fn read(limits: Option<Limits>, at: SourceRef<'_>) -> Result<Limits, ConfigError> {
     let limits = limits.unwrap_or_default();
     // Zero screenshots or files is a valid choice.
     let may_be_none = |name: &str| matches!(name, "screenshots" | "files");

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::policy::config::{self, Source, Sources};
 use crate::policy::error::{ConfigError, Notice};
-use crate::policy::layer::{Deaf, Layer, Lowers, Ruling};
+use crate::policy::layer::{Layer, Lowers, NotApplied, Ruling};
 use crate::policy::lock::Lock;
 use crate::policy::own::{self, IsFound};
 use crate::policy::rank::Rank;
+use crate::policy::rule_target::{LEVELS, RuleTarget, reach};
 use crate::policy::spot::{self, To};
-use crate::policy::subject::{LEVELS, Subject, reach};
 use crate::policy::{Policy, Profile, known, limits};
 use crate::rule;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
@@ -107,9 +107,12 @@ impl Policy {
         for (name, verdict) in &draft.layer.options {
             let option = self.profile.options.iter().find(|option| option.name == name);
             let Some(rule) = option.and_then(|option| option.rules.first()) else { continue };
-            let ruling = self.before(Subject::Rule(rule), None);
-            if let Err(deaf) = draft.layer.would_follow(&ruling, *verdict, Lowers::UpToConfirm) {
-                let text = format!("`{name}: {}` is ignored: {}", verdict.as_str(), deaf.why());
+            let ruling = self.before(RuleTarget::Rule(rule), None);
+            if let Err(not_applied) =
+                draft.layer.would_follow(&ruling, *verdict, Lowers::UpToConfirm)
+            {
+                let text =
+                    format!("`{name}: {}` is ignored: {}", verdict.as_str(), not_applied.why());
                 notices.push(draft.notice(&[To::Key("options"), To::Key(name)], text));
             }
         }
@@ -126,7 +129,7 @@ impl Policy {
     ) -> Option<String> {
         let exact = !words.ends_with('*');
         for rule in rule::rules() {
-            if reach(words, Subject::Rule(&rule.id)).is_none() {
+            if reach(words, RuleTarget::Rule(&rule.id)).is_none() {
                 continue;
             }
             if rule.hard {
@@ -137,29 +140,30 @@ impl Policy {
                 continue;
             }
             let finding = finding(&rule.id, rule.category, rule.verdict, rule.risk);
-            let ruling = self.before(Subject::Rule(&rule.id), Some(&finding));
+            let ruling = self.before(RuleTarget::Rule(&rule.id), Some(&finding));
             match layer.would_follow(&ruling, verdict, lowers) {
                 // Blocks of a family stay, like its hard ones.
-                Err(Deaf::Block) if !exact => {}
-                Err(deaf) => return Some(ignored(deaf, &rule.id, exact)),
+                Err(NotApplied::Block) if !exact => {}
+                Err(not_applied) => return Some(ignored(not_applied, &rule.id, exact)),
                 Ok(()) => {}
             }
         }
-        let kinds = known::KINDS.iter().map(|kind| Subject::Kind(kind));
-        let risks = LEVELS.iter().map(|level| Subject::Risk(*level));
-        kinds.chain(risks).filter(|subject| reach(words, *subject).is_some()).find_map(|subject| {
-            let deaf = layer.would_follow(&self.before(subject, None), verdict, lowers).err()?;
-            Some(ignored(deaf, &subject.to_string(), exact))
+        let kinds = known::KINDS.iter().map(|kind| RuleTarget::Kind(kind));
+        let risks = LEVELS.iter().map(|level| RuleTarget::Risk(*level));
+        kinds.chain(risks).filter(|target| reach(words, *target).is_some()).find_map(|target| {
+            let not_applied =
+                layer.would_follow(&self.before(target, None), verdict, lowers).err()?;
+            Some(ignored(not_applied, &target.to_string(), exact))
         })
     }
 
     /// The ruling of the layers so far on a subject.
     pub(super) fn before<'a>(
         &'a self,
-        subject: Subject<'a>,
+        target: RuleTarget<'a>,
         finding: Option<&Finding>,
     ) -> Ruling<'a> {
-        let mut ruling = self.ruling(self.profile, &Context::default(), subject, finding);
+        let mut ruling = self.ruling(self.profile, &Context::default(), target, finding);
         for layer in self.layers.iter() {
             layer.hear(self.profile, std::slice::from_mut(&mut ruling));
         }
@@ -185,15 +189,15 @@ fn settle_skills(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
     for draft in drafts.iter_mut().filter(|draft| draft.layer.rank == Rank::Project) {
         draft.layer.skills.clear();
         if !std::mem::take(&mut draft.layer.providers).is_empty() {
-            let text = format!("`apps` is ignored: {}", Deaf::Project.why());
+            let text = format!("`apps` is ignored: {}", NotApplied::Project.why());
             notices.push(draft.notice(&[To::Key("apps")], text));
         }
     }
 }
 
-fn ignored(deaf: Deaf, subject: &str, exact: bool) -> String {
-    let whom = if exact { String::new() } else { format!(" for {subject}") };
-    format!("{whom}: {}", deaf.why())
+fn ignored(not_applied: NotApplied, target: &str, exact: bool) -> String {
+    let whom = if exact { String::new() } else { format!(" for {target}") };
+    format!("{whom}: {}", not_applied.why())
 }
 
 fn finding(id: &str, category: Category, verdict: Verdict, risk: RiskLevel) -> Finding {
@@ -230,8 +234,9 @@ fn settle_profile(drafts: &mut [Draft<'_>], policy: &mut Policy, notices: &mut V
             settled = true;
         } else if profile.name != policy.profile.name {
             draft.layer.profile = None;
-            let deaf = if locked { Deaf::Locked } else { deaf(draft.layer.rank) };
-            let text = format!("`profile: {}` is ignored: {}", profile.name, deaf.why());
+            let not_applied =
+                if locked { NotApplied::Locked } else { not_applied(draft.layer.rank) };
+            let text = format!("`profile: {}` is ignored: {}", profile.name, not_applied.why());
             notices.push(draft.notice(&[To::Key("profile")], text));
         }
     }
@@ -255,8 +260,8 @@ fn settle_asking(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
                 if rank == Rank::Project || insisted || (locked && rank > Rank::Organisation) =>
             {
                 draft.layer.enabled = None;
-                let deaf = if locked { Deaf::Locked } else { deaf(rank) };
-                let text = format!("`enabled: false` is ignored: {}", deaf.why());
+                let not_applied = if locked { NotApplied::Locked } else { not_applied(rank) };
+                let text = format!("`enabled: false` is ignored: {}", not_applied.why());
                 notices.push(draft.notice(&[To::Key("safety"), To::Key("enabled")], text));
             }
             (Some(false), _) => {
@@ -282,8 +287,8 @@ fn settle_timeout(drafts: &mut [Draft<'_>], profile: &Profile, notices: &mut Vec
         let Some(seconds) = draft.layer.approval_timeout else { continue };
         if rank > Rank::Organisation && longest.is_some_and(|longest| seconds > longest) {
             draft.layer.approval_timeout = None;
-            let deaf = if locked { Deaf::Locked } else { deaf(rank) };
-            let text = format!("`approval_timeout: {seconds}` is ignored: {}", deaf.why());
+            let not_applied = if locked { NotApplied::Locked } else { not_applied(rank) };
+            let text = format!("`approval_timeout: {seconds}` is ignored: {}", not_applied.why());
             notices.push(draft.notice(&[To::Key("safety"), To::Key("approval_timeout")], text));
         } else {
             longest = Some(seconds);
@@ -296,10 +301,12 @@ fn locks(drafts: &[Draft<'_>], lock: Lock) -> bool {
     drafts.iter().any(|draft| draft.layer.locks.contains(&lock))
 }
 
-const fn deaf(rank: Rank) -> Deaf {
+const fn not_applied(rank: Rank) -> NotApplied {
     match rank {
-        Rank::Project => Deaf::Project,
-        Rank::Organisation | Rank::Workspace | Rank::User => Deaf::Settled(Rank::Organisation),
+        Rank::Project => NotApplied::Project,
+        Rank::Organisation | Rank::Workspace | Rank::User => {
+            NotApplied::Settled(Rank::Organisation)
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::analysis::Analysis;
 use crate::fact::FactKind;
 use crate::policy::allowed::UNLISTED;
-use crate::policy::config::{Place, Source};
+use crate::policy::config::{Source, SourceRef};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
 use crate::policy::layer::{Layer, PATTERN};
 use crate::policy::rank::Rank;
@@ -74,7 +74,7 @@ impl OwnRules {
 pub(crate) fn read(
     rank: Rank,
     rows: BTreeMap<String, Row>,
-    at: Place<'_>,
+    at: SourceRef<'_>,
 ) -> Result<OwnRules, ConfigError> {
     let mut rules = Vec::with_capacity(rows.len());
     for (key, row) in rows {
@@ -104,14 +104,14 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.chars().all(plain)
 }
 
-fn missing(key: &str, field: &'static str, at: Place<'_>) -> ConfigError {
+fn missing(key: &str, field: &'static str, at: SourceRef<'_>) -> ConfigError {
     let problem = Problem::Value { field, problem: "is missing" };
     let hint = format!("every rule says its `{field}`; see `countersign config init`");
     at.error(&[To::Key("rules"), To::Key(key)], problem, &hint)
 }
 
 /// An error that points at the wrong word, where there is one.
-fn bad_rule(key: &str, row: &Row, problem: RuleError, at: Place<'_>) -> ConfigError {
+fn bad_rule(key: &str, row: &Row, problem: RuleError, at: SourceRef<'_>) -> ConfigError {
     let mut path = vec![To::Key("rules"), To::Key(key)];
     let mut hint = "`countersign rules show` prints a built-in rule to start from".to_owned();
     if let RuleError::Unknown { what, word } = &problem {
@@ -120,7 +120,7 @@ fn bad_rule(key: &str, row: &Row, problem: RuleError, at: Place<'_>) -> ConfigEr
         }
         let lists = [
             ("fact", row.fact.words()),
-            ("where", &row.places),
+            ("where", &row.locations),
             ("with", &row.with),
             ("without", &row.without),
         ];
@@ -162,7 +162,7 @@ pub(crate) fn check_examples(
                 };
                 let path = [To::Key("rules"), To::Key(key), To::Key(list), To::Item(index)];
                 let problem = Problem::Rule { key: key.to_owned(), problem };
-                return Err(Place(source).error(&path, problem, EXAMPLE_HINT));
+                return Err(SourceRef(source).error(&path, problem, EXAMPLE_HINT));
             }
         }
     }

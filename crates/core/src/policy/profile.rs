@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Mode;
 use crate::policy::rank::Rank;
-use crate::policy::subject::{Subject, closest, reach};
+use crate::policy::rule_target::{RuleTarget, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
 include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
@@ -106,45 +106,45 @@ impl Profile {
     }
 
     /// The option that applies to this rule.
-    pub(crate) fn option_for(&self, subject: Subject<'_>) -> Option<&'static Choice> {
+    pub(crate) fn option_for(&self, target: RuleTarget<'_>) -> Option<&'static Choice> {
         self.options
             .iter()
-            .find(|option| option.rules.iter().any(|words| reach(words, subject).is_some()))
+            .find(|option| option.rules.iter().any(|words| reach(words, target).is_some()))
     }
 
     /// This profile's verdict on a subject, and the entry it comes from.
     pub(crate) fn word(
         &self,
-        subject: Subject<'_>,
+        target: RuleTarget<'_>,
         mode: Option<Mode>,
     ) -> Option<(&'static str, Verdict)> {
         let in_mode = match mode {
             Some(Mode::Explore) => self.explore,
             Some(Mode::Task) | None => self.task,
         };
-        closest(in_mode, subject)
-            .or_else(|| closest(self.verdicts, subject))
-            .or_else(|| self.option_for(subject).map(|option| (option.name, option.verdict)))
+        closest(in_mode, target)
+            .or_else(|| closest(self.verdicts, target))
+            .or_else(|| self.option_for(target).map(|option| (option.name, option.verdict)))
     }
 
     /// Reports whether an entry for explore mode applies to this subject in this mode.
-    pub(crate) fn explores(&self, subject: Subject<'_>, mode: Option<Mode>) -> bool {
-        mode == Some(Mode::Explore) && closest(self.explore, subject).is_some()
+    pub(crate) fn explores(&self, target: RuleTarget<'_>, mode: Option<Mode>) -> bool {
+        mode == Some(Mode::Explore) && closest(self.explore, target).is_some()
     }
 
     /// Reports whether this profile lets nothing lower its verdict on this.
-    pub(crate) fn holds(&self, subject: Subject<'_>, finding: Option<&Finding>) -> bool {
-        self.asks_always(subject)
+    pub(crate) fn holds(&self, target: RuleTarget<'_>, finding: Option<&Finding>) -> bool {
+        self.asks_always(target)
             || finding.is_some_and(|finding| self.always.categories.contains(&finding.category))
     }
 
     /// Reports whether this profile always requires a person to agree to this.
-    pub(crate) fn asks_always(&self, subject: Subject<'_>) -> bool {
-        let risky = match (subject, self.always.risk) {
-            (Subject::Risk(level), Some(from)) => level >= from,
+    pub(crate) fn asks_always(&self, target: RuleTarget<'_>) -> bool {
+        let risky = match (target, self.always.risk) {
+            (RuleTarget::Risk(level), Some(from)) => level >= from,
             _ => false,
         };
-        risky || self.always.rules.iter().any(|words| reach(words, subject).is_some())
+        risky || self.always.rules.iter().any(|words| reach(words, target).is_some())
     }
 
     /// Drops findings of families that are off, and returns their number. Hard blocks and
@@ -160,7 +160,7 @@ impl Profile {
                 || self
                     .families
                     .iter()
-                    .any(|words| reach(words, Subject::Rule(&finding.rule)).is_some())
+                    .any(|words| reach(words, RuleTarget::Rule(&finding.rule)).is_some())
         });
         before.saturating_sub(findings.len())
     }

@@ -9,8 +9,8 @@ use crate::policy::Policy;
 use crate::policy::layer::{By, Ruling, strictest};
 use crate::policy::lock::Lock;
 use crate::policy::rank::Rank;
+use crate::policy::rule_target::{RuleTarget, reach};
 use crate::policy::session::Session;
-use crate::policy::subject::{Subject, reach};
 use crate::verdict::{Step, Unasked, Verdict};
 
 /// The session option that confirms without asking.
@@ -103,11 +103,11 @@ impl Policy {
     /// Applies the remembered answers, and names the rules that they lowered.
     pub(super) fn hear_remembered(&self, digest: &str, rulings: &mut [Ruling<'_>]) -> Option<Step> {
         let answer = self.remembered.iter().find(|answer| answer.digest == digest)?;
-        let relaxed = relax(rulings, "a remembered yes", |ruling| match ruling.subject {
-            Subject::Rule(id) => answer.rules.iter().any(|known| known == id),
+        let relaxed = relax(rulings, "a remembered yes", |ruling| match ruling.target {
+            RuleTarget::Rule(id) => answer.rules.iter().any(|known| known == id),
             // These are about the action as a whole, which is the very one that was answered.
-            Subject::Kind(_) | Subject::Risk(_) | Subject::Skill(_) => true,
-            Subject::UnknownProfile(_) => false,
+            RuleTarget::Kind(_) | RuleTarget::Risk(_) | RuleTarget::Skill(_) => true,
+            RuleTarget::UnknownProfile(_) => false,
         });
         let because = match relaxed.as_str() {
             "" => "the remembered yes was not about this".to_owned(),
@@ -120,8 +120,8 @@ impl Policy {
 
     /// Reports whether a session with `auto_confirm` confirms this by itself.
     pub(super) fn is_auto_confirmed(&self, ruling: &Ruling<'_>) -> bool {
-        let subject = ruling.subject;
-        let names = |list: &[String]| list.iter().any(|words| reach(words, subject).is_some());
+        let target = ruling.target;
+        let names = |list: &[String]| list.iter().any(|words| reach(words, target).is_some());
         let lists = || {
             let of = |layer: &'_ super::Layer| Some((layer.rank, layer.auto_confirm.clone()?));
             self.layers.iter().filter_map(of)
@@ -156,10 +156,10 @@ pub(super) fn relax<'a>(
     const MOST_NAMES: usize = 8;
     let mut names = Vec::new();
     for ruling in rulings {
-        if ruling.verdict == Verdict::Confirm && !ruling.held && covers(ruling) {
+        if ruling.verdict == Verdict::Confirm && !ruling.fixed && covers(ruling) {
             (ruling.verdict, ruling.by) = (Verdict::Allow, By::Relaxed(by));
-            if names.len() < MOST_NAMES && !names.contains(&ruling.subject) {
-                names.push(ruling.subject);
+            if names.len() < MOST_NAMES && !names.contains(&ruling.target) {
+                names.push(ruling.target);
             }
         }
     }

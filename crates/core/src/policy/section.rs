@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, Map
 use serde_json::{Map, Value};
 
 use crate::digest::canonical;
-use crate::policy::config::{Place, Source, Sources};
+use crate::policy::config::{Source, SourceRef, Sources};
 use crate::policy::error::{ConfigError, Problem};
 use crate::policy::spot::To;
 
@@ -49,7 +49,7 @@ pub fn merged<T: Serialize + DeserializeOwned>(
     together.and_then(serde_json::from_value).map(Some).map_err(|error| {
         let problem = Problem::Shape(error.to_string().to_lowercase());
         let hint = "the organisation's fields hold over yours, and do not go with the rest";
-        Place(source).error(&[To::Key(name)], problem, hint)
+        SourceRef(source).error(&[To::Key(name)], problem, hint)
     })
 }
 

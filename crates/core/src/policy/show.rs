@@ -10,7 +10,7 @@ use crate::policy::Policy;
 use crate::policy::layer::{By, Layer};
 use crate::policy::profile::{Choice, Profile};
 use crate::policy::rank::Rank;
-use crate::policy::subject::Subject;
+use crate::policy::rule_target::RuleTarget;
 
 /// The effective settings after all files are read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -132,7 +132,7 @@ impl Policy {
         options
             .filter_map(rule_of)
             .map(|(name, rule)| {
-                let ruling = self.before(Subject::Rule(rule), None);
+                let ruling = self.before(RuleTarget::Rule(rule), None);
                 let layer = match ruling.by {
                     By::Entry(layer, _) => layer.rank.as_str(),
                     _ => "profile",

@@ -11,7 +11,7 @@ fn words(what: &str) -> Vec<&'static str> {
         "fact" => FactKind::ALL.iter().map(|kind| kind.name()).collect(),
         "tag" => Tag::ALL.iter().map(|tag| tag.name()).collect(),
         "verdict" => VERDICTS.map(Verdict::as_str).to_vec(),
-        "risk" => super::subject::LEVELS.iter().map(|level| level.as_str()).collect(),
+        "risk" => super::rule_target::LEVELS.iter().map(|level| level.as_str()).collect(),
         "category" => Category::ALL.iter().map(|category| category.as_str()).collect(),
         _ => Vec::new(),
     }

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use countersign_core::Context;
 use countersign_core::analyze::{UNKNOWN, shell};
-use countersign_core::place::Scene;
+use countersign_core::location::Scene;
 
 /// Pseudo-random numbers, the same in every run.
 pub(crate) struct Dice(pub(crate) u64);

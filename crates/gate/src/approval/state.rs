@@ -66,7 +66,7 @@ pub enum Cancel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Say {
+pub enum Answer {
     /// It may run.
     Approve,
     /// It may not.
@@ -93,7 +93,7 @@ pub struct Vote {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Yes or no.
-    pub say: Say,
+    pub say: Answer,
     /// Everybody whose word it took.
     pub votes: Vec<Vote>,
     /// The time of the decision.
@@ -113,8 +113,8 @@ pub struct SettledError;
 
 /// A person's answer, before it is applied to the state.
 #[derive(Debug, Clone)]
-pub(crate) struct Word {
-    pub(crate) say: Say,
+pub(crate) struct CheckedAnswer {
+    pub(crate) say: Answer,
     pub(crate) vote: Vote,
     pub(crate) scope: Scope,
     pub(crate) feedback: Option<String>,
@@ -129,29 +129,29 @@ impl State {
         self,
         request: &Request,
         request_signature: &Sign,
-        word: Word,
+        answer: CheckedAnswer,
         keyring: &Keyring,
     ) -> Result<Self, SettledError> {
-        let now = word.vote.at;
+        let now = answer.vote.at;
         match self {
             Self::Pending { mut votes } if now < request.expires_at => {
-                let until = word.until;
+                let until = answer.until;
                 // Two votes of the same person count once.
-                if votes.iter().all(|vote| vote.by != word.vote.by) {
-                    votes.push(word.vote.clone());
+                if votes.iter().all(|vote| vote.by != answer.vote.by) {
+                    votes.push(answer.vote.clone());
                 }
-                match word.say {
-                    Say::Reject => {
-                        let word = Word { scope: Scope::Once, ..word };
-                        let votes = vec![word.vote.clone()];
-                        let decision = Decision::sign(word, votes, request_signature, keyring);
+                match answer.say {
+                    Answer::Reject => {
+                        let answer = CheckedAnswer { scope: Scope::Once, ..answer };
+                        let votes = vec![answer.vote.clone()];
+                        let decision = Decision::sign(answer, votes, request_signature, keyring);
                         Ok(Self::Rejected { decision })
                     }
-                    Say::Approve if distinct(&votes) < usize::from(request.quorum.need) => {
+                    Answer::Approve if distinct(&votes) < usize::from(request.quorum.need) => {
                         Ok(Self::Pending { votes })
                     }
-                    Say::Approve => {
-                        let decision = Decision::sign(word, votes, request_signature, keyring);
+                    Answer::Approve => {
+                        let decision = Decision::sign(answer, votes, request_signature, keyring);
                         Ok(Self::Approved { decision, until })
                     }
                 }
@@ -287,12 +287,12 @@ impl State {
                 return votes.iter().all(|vote| vote.is_signed(request, key));
             }
             Self::Expired { .. } | Self::Cancelled { .. } => return true,
-            Self::Rejected { .. } => Say::Reject,
+            Self::Rejected { .. } => Answer::Reject,
             Self::Approved { .. }
             | Self::Started { .. }
             | Self::Done { .. }
             | Self::Failed { .. }
-            | Self::Unknown { .. } => Say::Approve,
+            | Self::Unknown { .. } => Answer::Approve,
         };
         // A signed rejection must not become an approval by a change of the state's name.
         self.decision()
@@ -341,13 +341,13 @@ impl Vote {
 }
 
 impl Decision {
-    fn sign(word: Word, votes: Vec<Vote>, request: &Sign, keyring: &Keyring) -> Self {
+    fn sign(answer: CheckedAnswer, votes: Vec<Vote>, request: &Sign, keyring: &Keyring) -> Self {
         let mut decision = Self {
-            say: word.say,
+            say: answer.say,
             votes,
-            at: word.vote.at,
-            scope: word.scope,
-            feedback: word.feedback,
+            at: answer.vote.at,
+            scope: answer.scope,
+            feedback: answer.feedback,
             signature: Sign([0; 64]),
         };
         decision.signature = Sign(keyring.sign(Purpose::Decision, &decision.to_bytes(request)));
@@ -414,14 +414,14 @@ mod tests {
         let (request, signature) = (request(), Sign([8; 64]));
         let keyring = Keyring::from_seed(&[9; 32]);
         let vote = Vote::sign(request.user.clone(), None, Timestamp(5), &signature, &keyring);
-        let word = Word {
-            say: Say::Approve,
+        let answer = CheckedAnswer {
+            say: Answer::Approve,
             vote: vote.clone(),
             scope: Scope::Once,
             feedback: None,
             until: Timestamp(10),
         };
-        let decision = Decision::sign(word, vec![vote], &signature, &keyring);
+        let decision = Decision::sign(answer, vec![vote], &signature, &keyring);
         let until = Timestamp(10);
         for (state, then) in [
             (State::Pending { votes: Vec::new() }, "expired"),

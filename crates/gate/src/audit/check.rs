@@ -85,7 +85,7 @@ mod tests {
     use pollster::block_on;
 
     use super::*;
-    use crate::audit::{Draft, Event, Subject, erase};
+    use crate::audit::{Draft, Event, RecordOwner, erase};
     use crate::clock::{Fake, Timestamp};
     use crate::id::UserId;
     use crate::keyring::Keyring;
@@ -98,10 +98,10 @@ mod tests {
         let keyring = Arc::new(Keyring::from_seed(&[7; 32]));
         let key = keyring.public();
         let store = Memory::new(keyring);
-        let subject = Subject { owner: Some(user.to_string()), ..Subject::default() };
+        let record_owner = RecordOwner { owner: Some(user.to_string()), ..RecordOwner::default() };
         let draft = |_| {
-            let (subject, payload) = (subject.clone(), "{}".to_owned());
-            Draft::new(Timestamp(1), Event::ActionPlanned, subject, payload, [1; 16])
+            let (record_owner, payload) = (record_owner.clone(), "{}".to_owned());
+            Draft::new(Timestamp(1), Event::ActionPlanned, record_owner, payload, [1; 16])
         };
         let records = (0..RECORDS).map(draft).collect();
         block_on(store.commit(Batch { records, ..Batch::default() })).unwrap();
@@ -131,9 +131,9 @@ mod tests {
             // During every walk, as on a busy server.
             if number == 1 {
                 walks += 1;
-                let subject = Subject::default();
+                let record_owner = RecordOwner::default();
                 let payload = "{}".to_owned();
-                let draft = Draft::new(Timestamp(2), Event::Halted, subject, payload, [2; 16]);
+                let draft = Draft::new(Timestamp(2), Event::Halted, record_owner, payload, [2; 16]);
                 let batch = Batch { records: vec![draft], ..Batch::default() };
                 block_on(store.commit(batch)).unwrap();
             }

@@ -9,7 +9,7 @@ use crate::bytes::Hash;
 #[must_use]
 pub fn export(record: &Record) -> Value {
     let content = record.content.as_ref();
-    let subject = content.map(|content| &content.subject);
+    let record_owner = content.map(|content| &content.record_owner);
     let payload = content.map(|content| {
         // The server always writes JSON; a payload that somebody else put there is shown unchanged.
         serde_json::from_str(&content.payload)
@@ -19,9 +19,9 @@ pub fn export(record: &Record) -> Value {
         "number": record.number,
         "at": record.at.to_string(),
         "event": record.event,
-        "user": subject.and_then(|subject| subject.owner.as_deref()),
-        "workspace": subject.and_then(|subject| subject.workspace.as_deref()),
-        "session": subject.and_then(|subject| subject.session.as_deref()),
+        "user": record_owner.and_then(|record_owner| record_owner.owner.as_deref()),
+        "workspace": record_owner.and_then(|record_owner| record_owner.workspace.as_deref()),
+        "session": record_owner.and_then(|record_owner| record_owner.session.as_deref()),
         "payload": payload,
         "erased": content.is_none(),
         "digest": Hash(record.digest),
@@ -33,14 +33,15 @@ pub fn export(record: &Record) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::{Draft, Event, Head, Subject};
+    use crate::audit::{Draft, Event, Head, RecordOwner};
     use crate::clock::Timestamp;
 
     #[test]
     fn a_record_is_written_with_everything_it_holds_and_erased_content_as_null() {
-        let subject = Subject { owner: Some("usr_1".to_owned()), ..Subject::default() };
+        let record_owner =
+            RecordOwner { owner: Some("usr_1".to_owned()), ..RecordOwner::default() };
         let payload = r#"{"kind":"shell"}"#.to_owned();
-        let draft = Draft::new(Timestamp(0), Event::ActionPlanned, subject, payload, [1; 16]);
+        let draft = Draft::new(Timestamp(0), Event::ActionPlanned, record_owner, payload, [1; 16]);
         let mut record = Head::genesis().link(draft);
         let line = export(&record);
         assert_eq!((&line["number"], &line["event"]), (&json!(1), &json!("action_planned")));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use countersign_core::{Context, Policy, Verdict};
-use countersign_net::{Destination, RefusedError, Resolve, System, Terms};
+use countersign_net::{Destination, JudgeWith, RefusedError, Resolve, System};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use url::{Host, Url};
@@ -182,8 +182,8 @@ pub(super) fn destination(
     };
     let context = Context { allowed_origins, ..Context::default() };
     let policy = Policy::default();
-    let terms = Terms { policy: &policy, context: &context, agreed: Verdict::Warn };
-    Destination::new(place.as_str(), terms, &Asking(resolver))
+    let judge_with = JudgeWith { policy: &policy, context: &context, agreed: Verdict::Warn };
+    Destination::new(place.as_str(), judge_with, &Asking(resolver))
 }
 
 impl Client {

@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 
 use super::dispatch::{Sleep, Stop, Wait};
 use super::http::{Client, MOST_BYTES, Reach, Request, TIMEOUT};
-use super::{Channel, ChannelError, Desk, Message, Notice, Secret, SendError, text};
+use super::{AnswerSink, Channel, ChannelError, Message, Notice, Secret, SendError, text};
 use crate::clock::{Clock, Timestamp, random};
 use crate::id::{ApprovalId, UserId};
 
@@ -84,7 +84,7 @@ struct Shared {
     /// The reason for which the last poll failed.
     deaf: Mutex<Option<String>>,
     clock: Arc<dyn Clock>,
-    desk: Arc<dyn Desk>,
+    answers: Arc<dyn AnswerSink>,
     stop: Stop,
 }
 
@@ -107,15 +107,15 @@ impl Telegram {
     pub fn open(
         settings: Settings,
         clock: Arc<dyn Clock>,
-        desk: Arc<dyn Desk>,
+        answers: Arc<dyn AnswerSink>,
     ) -> Result<Self, ChannelError> {
-        Self::with(settings, clock, desk, Arc::new(Sleep))
+        Self::with(settings, clock, answers, Arc::new(Sleep))
     }
 
     fn with(
         settings: Settings,
         clock: Arc<dyn Clock>,
-        desk: Arc<dyn Desk>,
+        answers: Arc<dyn AnswerSink>,
         wait: Arc<dyn Wait>,
     ) -> Result<Self, ChannelError> {
         let error = |problem| ChannelError::Settings { channel: NAME, problem };
@@ -135,7 +135,7 @@ impl Telegram {
             asked: Mutex::default(),
             deaf: Mutex::default(),
             clock,
-            desk,
+            answers,
             stop: Stop::default(),
         });
         let news = Arc::clone(&shared);

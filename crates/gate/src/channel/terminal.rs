@@ -22,8 +22,10 @@ use std::time::Duration;
 use countersign_core::RiskLevel;
 use serde::Deserialize;
 
-use super::{Answered, Channel, Desk, Message, Notice, Reply, SendError, Sender, text};
-use crate::approval::Say;
+use super::{
+    AnswerSink, Answered, Channel, ChannelAnswer, Message, Notice, SendError, Sender, text,
+};
+use crate::approval::Answer;
 use crate::clock::{Clock, Timestamp};
 
 const NAME: &str = "terminal";
@@ -69,7 +71,7 @@ struct Shared {
     screen: Mutex<Screen>,
     paint: Paint,
     clock: Arc<dyn Clock>,
-    desk: Arc<dyn Desk>,
+    answers: Arc<dyn AnswerSink>,
 }
 
 struct Screen {
@@ -87,7 +89,7 @@ impl Terminal {
     /// Uses standard error and, for answers, standard input. Questions are asked only if both are
     /// terminals: a pipe is not a person.
     #[must_use]
-    pub fn open(settings: Settings, clock: Arc<dyn Clock>, desk: Arc<dyn Desk>) -> Self {
+    pub fn open(settings: Settings, clock: Arc<dyn Clock>, answers: Arc<dyn AnswerSink>) -> Self {
         let paint = match std::env::var_os("NO_COLOR") {
             None if io::stderr().is_terminal() => Paint::Colour,
             None | Some(_) => Paint::Plain,
@@ -95,7 +97,7 @@ impl Terminal {
         let person = io::stderr().is_terminal() && io::stdin().is_terminal();
         let input: Option<Box<dyn BufRead + Send>> = (settings.ask && person)
             .then(|| Box::new(BufReader::new(io::stdin())) as Box<dyn BufRead + Send>);
-        Self::new(Box::new(io::stderr()), input, paint, clock, desk)
+        Self::new(Box::new(io::stderr()), input, paint, clock, answers)
     }
 
     /// Uses any writer and, for answers, any reader.
@@ -105,7 +107,7 @@ impl Terminal {
         input: Option<Box<dyn BufRead + Send>>,
         paint: Paint,
         clock: Arc<dyn Clock>,
-        desk: Arc<dyn Desk>,
+        answers: Arc<dyn AnswerSink>,
     ) -> Self {
         let screen = Screen {
             out,
@@ -114,7 +116,7 @@ impl Terminal {
             asked_at: Timestamp(0),
             stale: false,
         };
-        let shared = Arc::new(Shared { screen: Mutex::new(screen), paint, clock, desk });
+        let shared = Arc::new(Shared { screen: Mutex::new(screen), paint, clock, answers });
         if let Some(input) = input {
             let reader = Arc::clone(&shared);
             let thread = thread::Builder::new().name("terminal answers".to_owned());
@@ -214,8 +216,8 @@ impl Shared {
             return self.ask(&mut screen);
         }
         let say = match line.to_ascii_lowercase().as_str() {
-            "y" | "yes" => Say::Approve,
-            "n" | "no" => Say::Reject,
+            "y" | "yes" => Answer::Approve,
+            "n" | "no" => Answer::Reject,
             _ => {
                 writeln!(screen.out, "Left open. It is refused if nobody answers in time.")?;
                 return self.ask(&mut screen);
@@ -223,8 +225,8 @@ impl Shared {
         };
         // The gate may report the outcome before `answer` returns, so the lock must be free.
         drop(screen);
-        let reply = Reply { approval: notice.approval, say, from: Sender::Terminal };
-        let answered = self.desk.answer(reply);
+        let reply = ChannelAnswer { approval: notice.approval, say, from: Sender::Terminal };
+        let answered = self.answers.answer(reply);
         let mut screen = self.screen();
         match answered {
             Ok(Answered::Settled(state)) => writeln!(screen.out, "{state}")?,
@@ -323,21 +325,21 @@ mod tests {
         terminal: Terminal,
         printed: Printed,
         typing: Feed<String>,
-        desk: Arc<Noting>,
+        answers: Arc<Noting>,
         clock: Arc<Fake>,
     }
 
     fn bench(says: Result<Answered, String>) -> Bench {
         let (typing, typed) = channel();
-        let (printed, desk, clock) = (Printed::default(), Noting::new(says), clock());
+        let (printed, answers, clock) = (Printed::default(), Noting::new(says), clock());
         let terminal = Terminal::new(
             Box::new(printed.clone()),
             Some(Box::new(BufReader::new(Typed(typed)))),
             Paint::Plain,
             clock.clone(),
-            desk.clone(),
+            answers.clone(),
         );
-        Bench { terminal, printed, typing, desk, clock }
+        Bench { terminal, printed, typing, answers, clock }
     }
 
     fn another() -> Notice {
@@ -350,9 +352,9 @@ mod tests {
     #[test]
     fn only_yes_approves_and_only_no_rejects() {
         for (line, say) in [
-            ("y\n", Some(Say::Approve)),
-            ("YES\n", Some(Say::Approve)),
-            ("n\n", Some(Say::Reject)),
+            ("y\n", Some(Answer::Approve)),
+            ("YES\n", Some(Answer::Approve)),
+            ("n\n", Some(Answer::Reject)),
             ("\n", None),
             ("yep\n", None),
             ("y y\n", None),
@@ -362,7 +364,7 @@ mod tests {
             bench.clock.pass(QUICKEST);
             bench.typing.send(line.to_owned()).unwrap();
             bench.printed.wait_for(if say.is_some() { "done" } else { "Left open" });
-            let replies: Vec<_> = bench.desk.replies().iter().map(|reply| reply.say).collect();
+            let replies: Vec<_> = bench.answers.replies().iter().map(|reply| reply.say).collect();
             assert_eq!(replies, Vec::from_iter(say), "{line:?}");
         }
     }
@@ -376,7 +378,7 @@ mod tests {
             thread::yield_now();
         }
         bench.terminal.send(&Message::Required(another())).unwrap();
-        assert!(bench.desk.replies().is_empty());
+        assert!(bench.answers.replies().is_empty());
         assert!(bench.printed.text().contains("another"));
     }
 
@@ -390,13 +392,13 @@ mod tests {
         bench.clock.pass(QUICKEST);
         bench.typing.send("y\n".to_owned()).unwrap();
         bench.printed.wait_for("Thrown away");
-        assert!(bench.desk.replies().is_empty());
+        assert!(bench.answers.replies().is_empty());
         bench.typing.send("y\n".to_owned()).unwrap();
         bench.printed.wait_for("] approved");
-        while bench.desk.replies().is_empty() {
+        while bench.answers.replies().is_empty() {
             thread::yield_now();
         }
-        assert_eq!(bench.desk.replies()[0].approval, another().approval);
+        assert_eq!(bench.answers.replies()[0].approval, another().approval);
     }
 
     #[test]
@@ -405,11 +407,11 @@ mod tests {
         bench.typing.send("y\n".to_owned()).unwrap();
         bench.typing.send("y\n".to_owned()).unwrap();
         bench.terminal.send(&required()).unwrap();
-        assert!(bench.desk.replies().is_empty());
+        assert!(bench.answers.replies().is_empty());
         bench.clock.pass(Duration::from_secs(301));
         bench.typing.send("y\n".to_owned()).unwrap();
         bench.printed.wait_for("Too late");
-        assert!(bench.desk.replies().is_empty());
+        assert!(bench.answers.replies().is_empty());
     }
 
     #[test]
@@ -433,7 +435,7 @@ mod tests {
         bench.clock.pass(QUICKEST);
         bench.typing.send("y\ny\n".to_owned()).unwrap();
         bench.printed.wait_for("Thrown away");
-        let replies = bench.desk.replies();
+        let replies = bench.answers.replies();
         assert_eq!((replies.len(), &replies[0].approval), (1, &notice().approval));
     }
 

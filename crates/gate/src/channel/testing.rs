@@ -10,7 +10,7 @@ use std::time::Duration;
 use countersign_core::RiskLevel;
 
 use super::dispatch::{Stop, Wait};
-use super::{Answered, Desk, Message, Notice, Reply};
+use super::{AnswerSink, Answered, ChannelAnswer, Message, Notice};
 use crate::clock::{Fake, Timestamp};
 use crate::id::{ApprovalId, UserId};
 
@@ -138,7 +138,7 @@ pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
 
 /// A desk that records every reply and always answers the same.
 pub(crate) struct Noting {
-    pub(crate) replies: Mutex<Vec<Reply>>,
+    pub(crate) replies: Mutex<Vec<ChannelAnswer>>,
     pub(crate) says: Result<Answered, String>,
 }
 
@@ -147,13 +147,13 @@ impl Noting {
         Arc::new(Self { replies: Mutex::new(Vec::new()), says })
     }
 
-    pub(crate) fn replies(&self) -> Vec<Reply> {
+    pub(crate) fn replies(&self) -> Vec<ChannelAnswer> {
         self.replies.lock().unwrap().clone()
     }
 }
 
-impl Desk for Noting {
-    fn answer(&self, reply: Reply) -> Result<Answered, String> {
+impl AnswerSink for Noting {
+    fn answer(&self, reply: ChannelAnswer) -> Result<Answered, String> {
         self.replies.lock().unwrap().push(reply);
         self.says.clone()
     }

@@ -336,9 +336,9 @@ mod tests {
 
     #[test]
     fn a_record_is_signed_too_and_waits_for_a_receiver_that_is_away() {
-        use crate::audit::{Draft, Event, Head, Subject};
+        use crate::audit::{Draft, Event, Head, RecordOwner};
         let payload = json!({"why": "x".repeat(30_000)}).to_string();
-        let draft = Draft::new(NOW, Event::Violation, Subject::default(), payload, [1; 16]);
+        let draft = Draft::new(NOW, Event::Violation, RecordOwner::default(), payload, [1; 16]);
         let record = Head::genesis().link(draft);
         let mut answers = vec![response(400, "", ""), response(503, "", ""), ok()];
         let server = serve(move |_| answers.pop().unwrap_or_else(ok));

@@ -9,12 +9,12 @@ use countersign_core::Action;
 use serde_json::json;
 
 use crate::approval::{
-    Approval, Details, Quorum, Requester, Say, Scope, State, TamperedError, Vote, Word,
+    Answer, Approval, CheckedAnswer, Details, Quorum, Requester, Scope, State, TamperedError, Vote,
 };
-use crate::audit::{self, Draft, Subject};
+use crate::audit::{self, Draft, RecordOwner};
 use crate::caller::Person;
 use crate::clock::Timestamp;
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::event::{Event, What};
 use crate::gate::control::failed;
 use crate::gate::join::join;
@@ -32,11 +32,11 @@ mod edit;
 
 /// A person's answer to one question.
 #[derive(Debug)]
-pub struct Reply {
+pub struct PersonAnswer {
     /// The question.
     pub approval: ApprovalId,
     /// The answer.
-    pub say: Say,
+    pub say: Answer,
     /// The reach of an approval.
     pub scope: Scope,
     /// A message to the agent.
@@ -47,10 +47,10 @@ pub struct Reply {
     pub edited: Option<Action>,
 }
 
-impl Reply {
+impl PersonAnswer {
     /// An answer without further fields.
     #[must_use]
-    pub const fn plain(approval: ApprovalId, say: Say) -> Self {
+    pub const fn plain(approval: ApprovalId, say: Answer) -> Self {
         Self { approval, say, scope: Scope::Once, feedback: None, token: None, edited: None }
     }
 }
@@ -136,7 +136,11 @@ impl Gate {
     ///
     /// # Errors
     /// The answer is refused; the error says why. Every refusal is recorded.
-    pub async fn answer(&self, person: &Person, reply: Reply) -> Result<Answered, AnswerError> {
+    pub async fn answer(
+        &self,
+        person: &Person,
+        reply: PersonAnswer,
+    ) -> Result<Answered, AnswerError> {
         let answered = self.try_answer(person, &reply).await;
         if let Err(error) = &answered {
             self.record_refusal(person, &reply, error).await?;
@@ -152,7 +156,7 @@ impl Gate {
     pub async fn answer_all(
         &self,
         person: &Person,
-        replies: Vec<Reply>,
+        replies: Vec<PersonAnswer>,
     ) -> Result<Vec<(ApprovalId, Result<Answered, AnswerError>)>, AnswerError> {
         if replies.is_empty() {
             return Err(AnswerError::NoneNamed);
@@ -164,7 +168,11 @@ impl Gate {
         .await)
     }
 
-    async fn try_answer(&self, person: &Person, reply: &Reply) -> Result<Answered, AnswerError> {
+    async fn try_answer(
+        &self,
+        person: &Person,
+        reply: &PersonAnswer,
+    ) -> Result<Answered, AnswerError> {
         for _ in 0..TRIES {
             let control = self.control().await?;
             if control.value.halted {
@@ -174,20 +182,20 @@ impl Gate {
             let (person, mut rests_on) = self.person_now(person).await?;
             rests_on.push(control.unchanged());
             let person = &person;
-            let held: Held<Approval> =
+            let versioned: Versioned<Approval> =
                 self.get(reply.approval.as_str()).await?.ok_or(AnswerError::NotFound)?;
-            self.may_answer(person, &held.value, reply).await?;
-            let details = held.value.open(&self.keyring)?;
+            self.may_answer(person, &versioned.value, reply).await?;
+            let details = versioned.value.open(&self.keyring)?;
             // A rejection is always accepted, whatever its scope.
-            if reply.say == Say::Approve && !may_reach(reply.scope, &held.value, &details) {
+            if reply.say == Answer::Approve && !may_reach(reply.scope, &versioned.value, &details) {
                 return Err(AnswerError::NotForAlways);
             }
             let answered = match (&reply.edited, reply.say) {
-                (Some(edited), Say::Approve) => {
-                    self.edit(person, reply, &held, &details, edited, rests_on).await?
+                (Some(edited), Answer::Approve) => {
+                    self.edit(person, reply, &versioned, &details, edited, rests_on).await?
                 }
-                (_, Say::Approve | Say::Reject) => {
-                    self.settle(person, reply, &held, &details, rests_on).await?
+                (_, Answer::Approve | Answer::Reject) => {
+                    self.settle(person, reply, &versioned, &details, rests_on).await?
                 }
             };
             if let Some(answered) = answered {
@@ -203,7 +211,7 @@ impl Gate {
         &self,
         person: &Person,
         approval: &Approval,
-        reply: &Reply,
+        reply: &PersonAnswer,
     ) -> Result<(), AnswerError> {
         let request = &approval.request;
         let mine = request.user == person.user().id;
@@ -215,10 +223,10 @@ impl Gate {
             return Err(AnswerError::Token);
         }
         // A rejection is always accepted, also from the person the agent works for.
-        if mine && others && reply.say == Say::Approve {
+        if mine && others && reply.say == Answer::Approve {
             return Err(AnswerError::OthersMustAgree);
         }
-        if reply.say == Say::Approve && self.needs_device(person).await? {
+        if reply.say == Answer::Approve && self.needs_device(person).await? {
             return Err(AnswerError::NeedsDevice);
         }
         self.not_from_the_agent(person, approval).await
@@ -235,7 +243,7 @@ impl Gate {
         let (Some(peer), Some(session)) = (&person.peer, &approval.request.session) else {
             return Ok(());
         };
-        let session: Option<Held<Session>> = self.get(session.as_str()).await?;
+        let session: Option<Versioned<Session>> = self.get(session.as_str()).await?;
         let Some(agent) = session.and_then(|session| session.value.plan.process) else {
             return Ok(());
         };
@@ -256,16 +264,16 @@ impl Gate {
     async fn settle(
         &self,
         person: &Person,
-        reply: &Reply,
-        held: &Held<Approval>,
+        reply: &PersonAnswer,
+        versioned: &Versioned<Approval>,
         details: &Details,
         rests_on: Vec<Unchanged>,
     ) -> Result<Option<Answered>, AnswerError> {
-        let approval = &held.value;
+        let approval = &versioned.value;
         let now = self.now();
         let mut batch = Batch { unchanged: rests_on, ..Batch::default() };
         let standing = self.with_counting_votes(approval, &mut batch).await?;
-        let word = Word {
+        let answer = CheckedAnswer {
             say: reply.say,
             vote: Vote::sign(
                 person.user().id.clone(),
@@ -279,23 +287,23 @@ impl Gate {
             until: now.after(self.config.spend_within()),
         };
         let state = standing
-            .answer(&approval.request, approval.signature(), word, &self.keyring)
+            .answer(&approval.request, approval.signature(), answer, &self.keyring)
             .map_err(|_| late(approval, now))?;
         let next = approval.with(state);
-        batch.writes.push(held.replace(&next)?);
+        batch.writes.push(versioned.replace(&next)?);
         batch.records.push(self.answer_record(person, &next, reply)?);
         if let Some(decision) = next.state.decision() {
             batch.counts.push(settled_count(&next));
             let what = match decision.say {
-                Say::Approve => "approved",
-                Say::Reject => "rejected",
+                Answer::Approve => "approved",
+                Answer::Reject => "rejected",
             };
             let agent = self.line_of(next.request.key.as_ref()).await?;
             let key = answers_key(&next.request.user, agent.as_ref(), what);
             batch.counts.push(Count { key, step: CountStep::Up { most: u64::MAX } });
             batch.writes.extend(match decision.say {
-                Say::Approve => self.remember(&next, details, decision).await?,
-                Say::Reject => self.decline(&next, decision).await?,
+                Answer::Approve => self.remember(&next, details, decision).await?,
+                Answer::Reject => self.decline(&next, decision).await?,
             });
         }
         match self.commit(batch).await {
@@ -342,7 +350,7 @@ impl Gate {
         &self,
         person: &Person,
         approval: &Approval,
-        reply: &Reply,
+        reply: &PersonAnswer,
     ) -> Result<Draft, GateError> {
         let payload = json!({
             "approval": approval.request.id,
@@ -353,13 +361,13 @@ impl Gate {
             "scope": reply.scope,
             "note": reply.feedback.as_deref().map(redacted::text),
         });
-        self.record(audit::Event::Approval, subject_of(approval), &payload)
+        self.record(audit::Event::Approval, owner_of(approval), &payload)
     }
 
     async fn record_refusal(
         &self,
         person: &Person,
-        reply: &Reply,
+        reply: &PersonAnswer,
         error: &AnswerError,
     ) -> Result<(), GateError> {
         let payload = json!({
@@ -367,8 +375,9 @@ impl Gate {
             "by": person.user().id,
             "why": error.to_string(),
         });
-        let subject = Subject { owner: Some(person.user().id.to_string()), ..Subject::default() };
-        let record = self.record(audit::Event::AnswerRefused, subject, &payload)?;
+        let record_owner =
+            RecordOwner { owner: Some(person.user().id.to_string()), ..RecordOwner::default() };
+        let record = self.record(audit::Event::AnswerRefused, record_owner, &payload)?;
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())
@@ -398,8 +407,8 @@ pub(super) fn settled_count(approval: &Approval) -> Count {
     Count { key: pending_key(&approval.request.user), step: CountStep::Down }
 }
 
-pub(super) fn subject_of(approval: &Approval) -> Subject {
-    Subject {
+pub(super) fn owner_of(approval: &Approval) -> RecordOwner {
+    RecordOwner {
         owner: Some(approval.request.user.to_string()),
         workspace: Some(approval.request.workspace.to_string()),
         session: approval.request.session.as_ref().map(ToString::to_string),

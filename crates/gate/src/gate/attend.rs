@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::approval::{Approval, Cancel};
 use crate::clock::Timestamp;
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::gate::{Gate, GateError};
 use crate::id::ApprovalId;
 
@@ -84,9 +84,11 @@ impl Gate {
     /// Withdraws the questions whose askers are gone.
     pub(super) async fn withdraw_unattended(&self) -> Result<(), GateError> {
         for id in self.attendance.left(self.now()) {
-            let held: Option<Held<Approval>> = self.get(id.as_str()).await?;
-            if let Some(held) = held.filter(|held| held.value.state.is_pending()) {
-                self.cancel(&held, Cancel::Withdrawn).await?;
+            let versioned: Option<Versioned<Approval>> = self.get(id.as_str()).await?;
+            if let Some(versioned) =
+                versioned.filter(|versioned| versioned.value.state.is_pending())
+            {
+                self.cancel(&versioned, Cancel::Withdrawn).await?;
             } else {
                 self.attendance.all().remove(&id);
             }

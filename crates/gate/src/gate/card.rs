@@ -7,11 +7,11 @@ use countersign_core::{Effects, Finding, RiskLevel};
 use countersign_wire::{ApprovalCard, Confirmation, Token};
 use serde_json::Value;
 
-use crate::approval::{Approval, Cancel, Details, Receipt, Requester, Say, State};
+use crate::approval::{Answer, Approval, Cancel, Details, Receipt, Requester, State};
 use crate::caller::Person;
 use crate::channel::Notice;
 use crate::clock::Timestamp;
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::gate::Gate;
 use crate::gate::join::either;
 use crate::gate::people::PeopleError;
@@ -189,10 +189,10 @@ impl Gate {
     pub async fn card(&self, person: &Person, id: &ApprovalId) -> Result<Card, PeopleError> {
         // For a stranger, another person's question takes no longer than a missing one.
         let wanted = |doc: &Doc| is_no_stranger(person, doc);
-        let held = document::get_if::<Approval>(&*self.store, id.as_str(), wanted).await?;
-        let held = held.ok_or(PeopleError::NotFound)?;
-        may_see(person, &held.value)?;
-        self.card_of(&held.value)
+        let versioned = document::get_if::<Approval>(&*self.store, id.as_str(), wanted).await?;
+        let versioned = versioned.ok_or(PeopleError::NotFound)?;
+        may_see(person, &versioned.value)?;
+        self.card_of(&versioned.value)
     }
 
     /// Waits until a question that a person may see is settled. Over the local socket the waiter is
@@ -206,12 +206,13 @@ impl Gate {
             let mut rights = self.bus.rights_changed();
             let (person, _) = self.person_now(person).await?;
             let mut settled = self.bus.settled(id);
-            let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-            may_see(&person, &held.value)?;
+            let versioned: Versioned<Approval> =
+                self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+            may_see(&person, &versioned.value)?;
             if person.peer.is_some() {
                 attending.get_or_insert_with(|| self.attend(id));
             }
-            if !held.value.state.is_pending() {
+            if !versioned.value.state.is_pending() {
                 drop(settled);
                 self.bus.forget(id);
                 return Ok(());
@@ -279,8 +280,8 @@ impl Gate {
             let query = Query { states: vec!["pending"], ..query };
             let found = self.all_found::<Approval>(query).await?;
             open.damaged.extend(found.damaged.into_iter().filter(|id| known.insert(id.clone())));
-            for held in found.held {
-                let approval = held.value;
+            for versioned in found.versioned {
+                let approval = versioned.value;
                 let in_time = now < approval.request.expires_at;
                 if in_time
                     && may_see(person, &approval).is_ok()
@@ -298,9 +299,10 @@ impl Gate {
     /// # Errors
     /// The question does not exist for them, it is not decided, or the store failed.
     pub async fn receipt(&self, person: &Person, id: &ApprovalId) -> Result<Receipt, PeopleError> {
-        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        may_see(person, &held.value)?;
-        let receipt = Receipt::of(&held.value, &self.keyring)?;
+        let versioned: Versioned<Approval> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        may_see(person, &versioned.value)?;
+        let receipt = Receipt::of(&versioned.value, &self.keyring)?;
         receipt.ok_or(PeopleError::NotFound)
     }
 
@@ -313,8 +315,9 @@ impl Gate {
         id: &ApprovalId,
         link: Option<String>,
     ) -> Result<Notice, PeopleError> {
-        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        let card = self.card_of(&held.value)?;
+        let versioned: Versioned<Approval> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        let card = self.card_of(&versioned.value)?;
         Ok(Notice {
             approval: card.approval,
             user: card.user,
@@ -323,8 +326,8 @@ impl Gate {
             description: card.description,
             details: card.details,
             risk: card.risk,
-            created_at: held.value.request.created_at,
-            expires_at: held.value.request.expires_at,
+            created_at: versioned.value.request.created_at,
+            expires_at: versioned.value.request.expires_at,
             link,
         })
     }
@@ -335,8 +338,9 @@ impl Gate {
     /// # Errors
     /// The question does not exist, or the store failed.
     pub async fn announced(&self, id: &ApprovalId) -> Result<Card, PeopleError> {
-        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        self.card_of(&held.value)
+        let versioned: Versioned<Approval> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        self.card_of(&versioned.value)
     }
 
     /// Reports whether a question is for this user too: theirs, or one to which others are called.
@@ -344,13 +348,14 @@ impl Gate {
     /// # Errors
     /// There is no such question or user, or the store failed.
     pub async fn concerns(&self, user: &UserId, id: &ApprovalId) -> Result<bool, PeopleError> {
-        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        if held.value.request.user == *user {
+        let versioned: Versioned<Approval> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        if versioned.value.request.user == *user {
             return Ok(true);
         }
-        let others = held.value.request.quorum.requester == Requester::Excluded;
+        let others = versioned.value.request.quorum.requester == Requester::Excluded;
         let person = self.by_channel(user).await?;
-        Ok((others || held.value.escalated) && may_see(&person, &held.value).is_ok())
+        Ok((others || versioned.value.escalated) && may_see(&person, &versioned.value).is_ok())
     }
 
     pub(super) fn card_of(&self, approval: &Approval) -> Result<Card, PeopleError> {
@@ -408,7 +413,7 @@ fn agreed(state: &State) -> usize {
     match state {
         State::Pending { votes } => votes.len(),
         state => match state.decision() {
-            Some(decision) if decision.say == Say::Approve => decision.votes.len(),
+            Some(decision) if decision.say == Answer::Approve => decision.votes.len(),
             Some(_) | None => 0,
         },
     }

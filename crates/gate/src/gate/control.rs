@@ -8,10 +8,10 @@ use crate::approval::Cancel;
 use crate::approval::OPEN;
 use crate::audit::{self, Draft};
 use crate::caller::Person;
-use crate::document::{self, Held, Shared};
+use crate::document::{self, Shared, Versioned};
 use crate::event::{Event, What};
 use crate::gate::people::PeopleError;
-use crate::gate::{Control, Gate, GateError, Look, TRIES, is_conflict};
+use crate::gate::{Control, Gate, GateError, Lookup, TRIES, is_conflict};
 use crate::id::UserId;
 use crate::store::{Batch, CommitError, Kind, Query, StoreError, Unchanged};
 
@@ -94,13 +94,16 @@ impl Gate {
         Ok(())
     }
 
-    pub(super) async fn control(&self) -> Result<Held<Control>, StoreError> {
-        self.look_at_control(Look::Anew).await
+    pub(super) async fn control(&self) -> Result<Versioned<Control>, StoreError> {
+        self.look_at_control(Lookup::Fresh).await
     }
 
-    pub(super) async fn look_at_control(&self, look: Look) -> Result<Held<Control>, StoreError> {
+    pub(super) async fn look_at_control(
+        &self,
+        look: Lookup,
+    ) -> Result<Versioned<Control>, StoreError> {
         let control: Option<Shared<Control>> = self.look(Control::ID, look).await?;
-        let Held { value, version } =
+        let Versioned { value, version } =
             control.ok_or_else(|| StoreError("the kill switch is missing".to_owned()))?;
         let mut value = Arc::unwrap_or_clone(value);
         // A switch without our seal halts everything, until a super admin resumes.
@@ -109,7 +112,7 @@ impl Gate {
         value.halted |= !self.config.enabled;
         // Halted while the store could not be written.
         value.halted |= self.halted_by().is_some();
-        Ok(Held { value, version })
+        Ok(Versioned { value, version })
     }
 
     /// Creates the kill switch on the first start, and records that the configuration has thrown
@@ -139,7 +142,7 @@ impl Gate {
     }
 
     fn halt_record(&self, what: &str) -> Result<Draft, GateError> {
-        self.record(audit::Event::Halted, audit::Subject::default(), &json!({"by": what}))
+        self.record(audit::Event::Halted, audit::RecordOwner::default(), &json!({"by": what}))
     }
 
     async fn switch(&self, by: &UserId, halted: bool) -> Result<(), GateError> {
@@ -150,7 +153,7 @@ impl Gate {
             let next = Control::new(halted, Some(by.clone()), self.now(), &self.keyring);
             let batch = Batch {
                 writes: vec![control.replace(&next)?],
-                records: vec![self.record(event, audit::Subject::default(), &payload)?],
+                records: vec![self.record(event, audit::RecordOwner::default(), &payload)?],
                 ..Batch::default()
             };
             match self.commit(batch).await {

@@ -15,7 +15,7 @@ use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler};
 use shuttle::{Config as Shuttle, Runner, thread};
 
 use super::*;
-use crate::approval::{Outcome, Say, State};
+use crate::approval::{Answer, Outcome, State};
 use crate::caller::{Caller, Person};
 use crate::clock::Fake;
 use crate::id::{ApprovalId, SessionId};
@@ -123,13 +123,13 @@ impl World {
         }
     }
 
-    fn say(&self, approval: &ApprovalId, say: Say) -> Result<Answered, AnswerError> {
-        ready(self.gate.answer(&self.owner, Reply::plain(approval.clone(), say)))
+    fn say(&self, approval: &ApprovalId, say: Answer) -> Result<Answered, AnswerError> {
+        ready(self.gate.answer(&self.owner, PersonAnswer::plain(approval.clone(), say)))
     }
 
     fn approved(&self, session: Option<&SessionId>) -> ApprovalId {
         let approval = self.ask(session);
-        self.say(&approval, Say::Approve).unwrap();
+        self.say(&approval, Answer::Approve).unwrap();
         approval
     }
 
@@ -203,7 +203,7 @@ fn race_of_answers() {
         let (world, approval) = (Arc::clone(&world), approval.clone());
         move || world.say(&approval, say)
     };
-    let (yes, no) = both(say(Say::Approve), say(Say::Reject));
+    let (yes, no) = both(say(Answer::Approve), say(Answer::Reject));
     let (won, lost) = match (yes, no) {
         (Ok(Answered::Settled(won)), Err(lost)) | (Err(lost), Ok(Answered::Settled(won))) => {
             (won, lost)
@@ -230,7 +230,7 @@ fn an_answer_comes_in_time_or_is_too_late_and_never_both() {
         let (person, sweeper, asked) = (Arc::clone(&world), Arc::clone(&world), approval.clone());
         let expires_at = ready(world.gate.card(&world.owner, &approval)).unwrap().expires_at;
         let (answered, swept) = both(
-            move || person.say(&asked, Say::Approve),
+            move || person.say(&asked, Answer::Approve),
             move || {
                 sweeper.clock.set(expires_at);
                 ready(sweeper.gate.sweep()).map(drop)
@@ -372,7 +372,8 @@ fn an_edit_leaves_nothing_open_behind_a_stop() {
         let (_, stopped) = both(
             move || {
                 let edited = Some(shell("git push --force origin prod").action);
-                let reply = Reply { edited, ..Reply::plain(approval, Say::Approve) };
+                let reply =
+                    PersonAnswer { edited, ..PersonAnswer::plain(approval, Answer::Approve) };
                 ready(editor.gate.answer(&editor.owner, reply))
             },
             move || ready(owner.gate.stop(&owner.owner, &session)),

@@ -20,7 +20,7 @@ use crate::approval::{Approval, Details, Quorum};
 use crate::caller::Caller;
 use crate::clock::Timestamp;
 use crate::gate::Gate;
-use crate::gate::submit::Case;
+use crate::gate::submit::Submission;
 use crate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
 use crate::process::Process;
 use crate::proposal::Proposal;
@@ -89,26 +89,27 @@ impl Gate {
     /// Takes the approval of exactly this call that a hook was given, if there is one.
     pub(super) fn take_over(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         judgement: &Judgement,
         needed: Quorum,
     ) -> Option<ApprovalId> {
-        let call = call_of(&case.proposal.action)?;
-        let session = &case.session.as_ref().filter(|_| case.caller.key.is_none())?.value;
+        let call = call_of(&submission.proposal.action)?;
+        let session =
+            &submission.session.as_ref().filter(|_| submission.caller.key.is_none())?.value;
         let process = session.plan.process?;
         let fits = |handover: &Handover| {
-            handover.user == case.caller.user
-                && handover.workspace == case.caller.workspace
+            handover.user == submission.caller.user
+                && handover.workspace == submission.caller.workspace
                 && handover.session != session.id
                 && handover.process == process
                 && handover.call == call
-                && same_name(handover.call_id.as_deref(), case.proposal.call_id.as_deref())
-                && case.now < handover.until
+                && same_name(handover.call_id.as_deref(), submission.proposal.call_id.as_deref())
+                && submission.now < handover.until
                 && handover.quorum.stricter(needed) == handover.quorum
                 && told_of(judgement, &handover.rules)
         };
         let mut open = self.handovers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|handover| case.now < handover.until);
+        open.retain(|handover| submission.now < handover.until);
         let at = open.iter().position(fits)?;
         open.remove(at).map(|handover| handover.approval)
     }

@@ -5,9 +5,9 @@ use countersign_core::policy::Lock;
 use crate::audit::{self, Record, Report};
 use crate::caller::{Caller, Person};
 use crate::config::Erasure;
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::gate::people::KEPT;
-use crate::gate::{Gate, GateError, Look};
+use crate::gate::{Gate, GateError, Lookup};
 use crate::id::UserId;
 use crate::scope::AUDIT_READ;
 use crate::store::{RecordQuery, StoreError};
@@ -73,9 +73,9 @@ impl Gate {
         caller: &Caller,
         query: &RecordQuery,
     ) -> Result<Vec<Record>, ReadError> {
-        self.rights_of(caller, Look::Anew).await?;
-        let user: Option<Held<User>> = self.get(caller.user.as_str()).await?;
-        let user = user.map(|held| held.value).ok_or(ReadError::NotAllowed)?;
+        self.rights_of(caller, Lookup::Fresh).await?;
+        let user: Option<Versioned<User>> = self.get(caller.user.as_str()).await?;
+        let user = user.map(|versioned| versioned.value).ok_or(ReadError::NotAllowed)?;
         let looks_after =
             user.kind == UserKind::Bot || user.role_in(&caller.workspace) >= Role::WorkspaceAdmin;
         if !caller.has_scope(AUDIT_READ) {

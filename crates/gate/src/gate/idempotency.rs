@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::Hash;
 use crate::clock::{ChanceError, Timestamp, random};
-use crate::document::{self, Document, Held, Marks};
+use crate::document::{self, Document, IndexKeys, Versioned};
 use crate::gate::control::failed;
 use crate::gate::session::not_running;
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
@@ -86,14 +86,14 @@ impl From<ChanceError> for IdempotencyError {
 /// A write that was begun. If it is dropped unfinished, its outcome is unknown.
 #[must_use = "finish it, or let it go if nothing happened"]
 pub struct Claim {
-    held: Held<Idempotency>,
+    versioned: Versioned<Idempotency>,
     mark: Hash,
     open: Claims,
 }
 
 impl fmt::Debug for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Claim").field(&self.held.value.id).finish()
+        f.debug_tuple("Claim").field(&self.versioned.value.id).finish()
     }
 }
 
@@ -158,12 +158,12 @@ impl Document for Idempotency {
         &self.id
     }
 
-    fn marks(&self) -> Marks<'_> {
+    fn index_keys(&self) -> IndexKeys<'_> {
         let state = match self.progress {
             Progress::Begun { .. } => "begun",
             Progress::Finished { .. } => "finished",
         };
-        Marks { state, due: Some(self.expires_at), ..Marks::default() }
+        IndexKeys { state, due: Some(self.expires_at), ..IndexKeys::default() }
     }
 }
 
@@ -185,13 +185,13 @@ impl Gate {
         let id = self.idempotency_id(who, key);
         for _ in 0..TRIES {
             let now = self.now();
-            let held: Option<Held<Idempotency>> = self.get(&id).await?;
-            match held {
-                Some(held) if now < held.value.expires_at => {
-                    return self.seen_before(&held.value, request).await;
+            let versioned: Option<Versioned<Idempotency>> = self.get(&id).await?;
+            match versioned {
+                Some(versioned) if now < versioned.value.expires_at => {
+                    return self.seen_before(&versioned.value, request).await;
                 }
-                held => {
-                    if let Some(claim) = self.claim(&id, request, now, held).await? {
+                versioned => {
+                    if let Some(claim) = self.claim(&id, request, now, versioned).await? {
                         return Ok(Begun::First(claim));
                     }
                 }
@@ -212,12 +212,12 @@ impl Gate {
         body: Option<&str>,
         allows: Allows,
     ) -> Result<(), GateError> {
-        let began = &claim.held.value;
+        let began = &claim.versioned.value;
         let seal = |body: &str| self.keyring.seal(&began.id, body.as_bytes(), &self.clock);
         let body = body.map(seal).transpose()?;
         let progress = Progress::Finished { status, body, allows: Some(allows) };
         let next = Idempotency { progress, ..began.clone() };
-        self.settle_claim(claim.held.replace(&next)?).await
+        self.settle_claim(claim.versioned.replace(&next)?).await
     }
 
     /// Releases a claim before anything happened: the write may be sent again.
@@ -225,7 +225,7 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn idempotent_let_go(&self, claim: Claim) -> Result<(), GateError> {
-        self.settle_claim(claim.held.delete()).await
+        self.settle_claim(claim.versioned.delete()).await
     }
 
     async fn settle_claim(&self, write: Write) -> Result<(), GateError> {
@@ -277,9 +277,9 @@ impl Gate {
             return Ok(Some(Why::Halted));
         }
         for id in sessions {
-            let held: Option<Held<Session>> = self.get(id.as_str()).await?;
-            let Some(held) = held else { return Ok(Some(Why::NoSession)) };
-            if let Some(why) = not_running(&held.value, self.now()) {
+            let versioned: Option<Versioned<Session>> = self.get(id.as_str()).await?;
+            let Some(versioned) = versioned else { return Ok(Some(Why::NoSession)) };
+            if let Some(why) = not_running(&versioned.value, self.now()) {
                 return Ok(Some(why));
             }
         }
@@ -292,7 +292,7 @@ impl Gate {
         id: &str,
         request: Hash,
         now: Timestamp,
-        over: Option<Held<Idempotency>>,
+        over: Option<Versioned<Idempotency>>,
     ) -> Result<Option<Claim>, IdempotencyError> {
         let mark = Hash(random(&self.clock)?);
         let value = Idempotency {
@@ -302,13 +302,14 @@ impl Gate {
             expires_at: now.after(KEPT_FOR),
         };
         let (write, version) = match over {
-            Some(held) => (held.replace(&value)?, held.version.saturating_add(1)),
+            Some(versioned) => (versioned.replace(&value)?, versioned.version.saturating_add(1)),
             None => (document::insert(&value)?, 1),
         };
         // The mark is registered before anybody can read the claim, which would otherwise look lost
         // for a moment.
         self.claims.lock(|open| open.insert(mark));
-        let claim = Claim { held: Held { value, version }, mark, open: self.claims.clone() };
+        let claim =
+            Claim { versioned: Versioned { value, version }, mark, open: self.claims.clone() };
         match self.commit(Batch { writes: vec![write], ..Batch::default() }).await {
             Ok(_) => Ok(Some(claim)),
             Err(error) if is_conflict(&error) => Ok(None),

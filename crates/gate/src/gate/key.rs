@@ -8,9 +8,9 @@ use serde_json::json;
 use crate::approval::Request;
 use crate::audit;
 use crate::caller::{Caller, Origin, Person};
-use crate::document::{self, Held, Shared};
+use crate::document::{self, Shared, Versioned};
 use crate::gate::people::{MOST_WAITING, PeopleError};
-use crate::gate::{Gate, GateError, Look, TRIES};
+use crate::gate::{Gate, GateError, Lookup, TRIES};
 use crate::id::{DeviceId, KeyId, UserId};
 use crate::key::{Access, ApiKey, Devices, NewKey};
 use crate::scope::{AUDIT_READ, CONSENT, Scope};
@@ -64,7 +64,7 @@ impl Gate {
         secret: &Secret,
         device: Option<&Secret>,
     ) -> Result<Caller, AuthError> {
-        self.caller_with(secret, device, Look::Anew).await
+        self.caller_with(secret, device, Lookup::Fresh).await
     }
 
     /// The caller with this key, perhaps from the cache: only for [`submit`](Gate::submit), which
@@ -79,7 +79,7 @@ impl Gate {
         device: Option<&Secret>,
     ) -> Result<Caller, AuthError> {
         let epoch = self.store.epoch();
-        match self.caller_with(secret, device, Look::Recall).await {
+        match self.caller_with(secret, device, Lookup::Cached).await {
             Ok(caller) => Ok(Caller { epoch: Some(epoch), ..caller }),
             // A refusal is never based on the cache.
             Err(_) => self.authenticate(secret, device).await,
@@ -90,7 +90,7 @@ impl Gate {
         &self,
         secret: &Secret,
         device: Option<&Secret>,
-        look: Look,
+        look: Lookup,
     ) -> Result<Caller, AuthError> {
         let key = self.working_key(secret, look).await?;
         let device = match key.devices {
@@ -112,7 +112,7 @@ impl Gate {
     /// # Errors
     /// The key does not work, too many devices of its user wait already, or the store failed.
     pub async fn request_device_with(&self, key: &Secret, name: &str) -> Result<Secret, AuthError> {
-        let key = self.working_key(key, Look::Anew).await?;
+        let key = self.working_key(key, Lookup::Fresh).await?;
         self.request_device(&key.user, name).await.map_err(|error| match error {
             PeopleError::TooManyWaiting => AuthError::TooManyWaiting,
             PeopleError::Gate(error) => AuthError::Gate(error),
@@ -121,9 +121,9 @@ impl Gate {
     }
 
     /// The key with this secret, on any device.
-    async fn working_key(&self, secret: &Secret, look: Look) -> Result<Arc<ApiKey>, AuthError> {
-        let held = self.look::<ApiKey>(ApiKey::id_of(secret).as_str(), look).await?;
-        let key = held.ok_or(AuthError::Key)?.value;
+    async fn working_key(&self, secret: &Secret, look: Lookup) -> Result<Arc<ApiKey>, AuthError> {
+        let versioned = self.look::<ApiKey>(ApiKey::id_of(secret).as_str(), look).await?;
+        let key = versioned.ok_or(AuthError::Key)?.value;
         if !secret.matches(&key.secret) || !key.works_at(self.now()) {
             return Err(AuthError::Key);
         }
@@ -138,12 +138,13 @@ impl Gate {
         &self,
         key: &ApiKey,
         device: &Secret,
-        look: Look,
+        look: Lookup,
     ) -> Result<(), AuthError> {
         let known: Option<Shared<Device>> = self.look(Device::id_of(device).as_str(), look).await?;
-        let known = known.filter(|held| device.matches(&held.value.secret));
-        let approved =
-            known.is_some_and(|held| held.value.user == key.user && held.value.is_machine());
+        let known = known.filter(|versioned| device.matches(&versioned.value.secret));
+        let approved = known.is_some_and(|versioned| {
+            versioned.value.user == key.user && versioned.value.is_machine()
+        });
         let id = Device::id_of(device);
         if approved { Ok(()) } else { Err(AuthError::Device(id)) }
     }
@@ -165,9 +166,11 @@ impl Gate {
         };
         let mut asked = asked.clone();
         while asked != key.id {
-            let held: Option<Held<ApiKey>> = self.get(asked.as_str()).await?;
+            let versioned: Option<Versioned<ApiKey>> = self.get(asked.as_str()).await?;
             // A key is only ever rotated to a newer one, so this loop ends.
-            let Some(next) = held.and_then(|held| held.value.rotated_to) else { return Ok(false) };
+            let Some(next) = versioned.and_then(|versioned| versioned.value.rotated_to) else {
+                return Ok(false);
+            };
             asked = next;
         }
         Ok(true)
@@ -184,7 +187,7 @@ impl Gate {
             return Ok(true);
         }
         let Some(id) = &request.session else { return Ok(false) };
-        let session: Option<Held<Session>> = self.get(id.as_str()).await?;
+        let session: Option<Versioned<Session>> = self.get(id.as_str()).await?;
         Ok(session.is_some_and(|session| caller.may_enter(&session.value)))
     }
 
@@ -259,8 +262,8 @@ impl Gate {
         overlap: Duration,
     ) -> Result<NewSecret, PeopleError> {
         for _ in 0..TRIES {
-            let held = self.key_of(person, id).await?;
-            let old = &held.value;
+            let versioned = self.key_of(person, id).await?;
+            let old = &versioned.value;
             // An admin of a workspace may revoke a key, but not act as another person's agent.
             if old.user != person.user().id {
                 let owner = self.looked_after(person, &old.user).await;
@@ -290,7 +293,7 @@ impl Gate {
             let rotated_to = Some(made.key.id.clone());
             let old = ApiKey { expires_at, rotated_to, ..old.clone() };
             let payload = json!({"rotated": old.id, "to": made.key.id, "by": person.user().id});
-            let writes = vec![held.replace(&old)?, document::insert(&made.key)?];
+            let writes = vec![versioned.replace(&old)?, document::insert(&made.key)?];
             match self.change_people(writes, audit::Event::KeyChanged, &old.user, payload).await {
                 Ok(()) => return Ok(made),
                 Err(GateError::Busy) => {}
@@ -306,11 +309,11 @@ impl Gate {
     /// The key does not exist for them, or the store failed.
     pub async fn revoke_key(&self, person: &Person, id: &KeyId) -> Result<(), PeopleError> {
         for _ in 0..TRIES {
-            let held = self.key_of(person, id).await?;
-            let revoked_at = held.value.revoked_at.or(Some(self.now()));
-            let next = ApiKey { revoked_at, ..held.value.clone() };
+            let versioned = self.key_of(person, id).await?;
+            let revoked_at = versioned.value.revoked_at.or(Some(self.now()));
+            let next = ApiKey { revoked_at, ..versioned.value.clone() };
             let payload = json!({"revoked": id, "by": person.user().id});
-            let writes = vec![held.replace(&next)?];
+            let writes = vec![versioned.replace(&next)?];
             match self.change_people(writes, audit::Event::KeyChanged, &next.user, payload).await {
                 Ok(()) => {
                     self.tell_rights_changed(&next.user);
@@ -354,11 +357,12 @@ impl Gate {
         Ok(keys)
     }
 
-    async fn key_of(&self, person: &Person, id: &KeyId) -> Result<Held<ApiKey>, PeopleError> {
-        let held: Held<ApiKey> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        let mine = held.value.user == person.user().id;
-        if mine || person.role_in(&held.value.workspace) >= Role::WorkspaceAdmin {
-            return Ok(held);
+    async fn key_of(&self, person: &Person, id: &KeyId) -> Result<Versioned<ApiKey>, PeopleError> {
+        let versioned: Versioned<ApiKey> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        let mine = versioned.value.user == person.user().id;
+        if mine || person.role_in(&versioned.value.workspace) >= Role::WorkspaceAdmin {
+            return Ok(versioned);
         }
         Err(PeopleError::NotFound)
     }

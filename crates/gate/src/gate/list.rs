@@ -7,11 +7,11 @@
 use crate::approval::Approval;
 use crate::caller::{Caller, Person};
 use crate::clock::Timestamp;
-use crate::document::{self, Document, Found, Held};
+use crate::document::{self, Document, Found, Versioned};
 use crate::gate::card::Card;
 use crate::gate::people::PeopleError;
 use crate::gate::session::works_in;
-use crate::gate::{Gate, GateError, Look};
+use crate::gate::{Gate, GateError, Lookup};
 use crate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
 use crate::session::Session;
 use crate::store::{Kind, Order, Query};
@@ -54,7 +54,7 @@ pub struct Paged<T> {
 
 /// The owner of the items that a person wants to see.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Whose {
+pub enum OwnerFilter {
     /// The person themselves.
     #[default]
     Mine,
@@ -107,7 +107,7 @@ impl Gate {
     pub async fn sessions(
         &self,
         person: &Person,
-        whose: &Whose,
+        whose: &OwnerFilter,
         states: &[&'static str],
         page: &Page,
     ) -> Result<Paged<Session>, PeopleError> {
@@ -123,7 +123,7 @@ impl Gate {
     pub async fn approvals(
         &self,
         person: &Person,
-        whose: &Whose,
+        whose: &OwnerFilter,
         states: &[&'static str],
         session: Option<&SessionId>,
         page: &Page,
@@ -147,7 +147,7 @@ impl Gate {
     pub async fn users(
         &self,
         person: &Person,
-        whose: &Whose,
+        whose: &OwnerFilter,
         removed: Removed,
         page: &Page,
     ) -> Result<Paged<User>, PeopleError> {
@@ -157,12 +157,12 @@ impl Gate {
         };
         let mut query = Query { states, ..Query::of(Kind::User) };
         let workspace = match whose {
-            Whose::Mine => {
+            OwnerFilter::Mine => {
                 query.owner = Some(person.user().id.to_string());
                 None
             }
-            Whose::Workspace(id) => Some(looks_after(person, id)?),
-            Whose::All => {
+            OwnerFilter::Workspace(id) => Some(looks_after(person, id)?),
+            OwnerFilter::All => {
                 sees_all(person)?;
                 None
             }
@@ -194,8 +194,8 @@ impl Gate {
             return Ok(workspaces);
         }
         for id in person.user().workspaces.keys() {
-            let held: Option<Held<Workspace>> = self.get(id.as_str()).await?;
-            workspaces.extend(held.map(|held| held.value));
+            let versioned: Option<Versioned<Workspace>> = self.get(id.as_str()).await?;
+            workspaces.extend(versioned.map(|versioned| versioned.value));
         }
         Ok(workspaces)
     }
@@ -223,8 +223,13 @@ impl Gate {
         caller: &Caller,
         id: &SessionId,
     ) -> Result<Session, PeopleError> {
-        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        if works_in(caller, &held.value) { Ok(held.value) } else { Err(PeopleError::NotFound) }
+        let versioned: Versioned<Session> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        if works_in(caller, &versioned.value) {
+            Ok(versioned.value)
+        } else {
+            Err(PeopleError::NotFound)
+        }
     }
 
     /// The sessions in which a caller works, in one of these states (any, if the list is empty),
@@ -293,12 +298,13 @@ impl Gate {
         caller: &Caller,
         id: &ApprovalId,
     ) -> Result<Card, PeopleError> {
-        self.rights_of(caller, Look::Anew).await?;
-        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        if !self.is_theirs(caller, &held.value.request).await? {
+        self.rights_of(caller, Lookup::Fresh).await?;
+        let versioned: Versioned<Approval> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        if !self.is_theirs(caller, &versioned.value.request).await? {
             return Err(PeopleError::NotFound);
         }
-        Ok(Card { token: None, ..self.card_of(&held.value)? })
+        Ok(Card { token: None, ..self.card_of(&versioned.value)? })
     }
 
     /// The progress of a session that a person may see.
@@ -347,9 +353,9 @@ impl Gate {
     ) -> Result<Paged<T>, PeopleError> {
         let limit = page.limit().saturating_add(1);
         let query = Query { after: page.after.clone(), limit, ..query };
-        let document::Found { held, mut damaged, last } =
+        let document::Found { versioned, mut damaged, last } =
             document::find_all::<T>(&*self.store, &query).await?;
-        let mut items: Vec<T> = held.into_iter().map(|held| held.value).collect();
+        let mut items: Vec<T> = versioned.into_iter().map(|versioned| versioned.value).collect();
         if items.len() + damaged.len() <= page.limit() {
             return Ok(Paged { items, next: None, damaged });
         }
@@ -369,7 +375,7 @@ impl Gate {
     /// All documents that a query finds and that can be parsed, over as many pages as it takes.
     pub(super) async fn all<T: Document>(&self, query: Query) -> Result<Vec<T>, GateError> {
         let found = self.all_found(query).await?;
-        Ok(found.held.into_iter().map(|held| held.value).collect())
+        Ok(found.versioned.into_iter().map(|versioned| versioned.value).collect())
     }
 
     /// The same, with the ids of documents that cannot be parsed.
@@ -377,11 +383,11 @@ impl Gate {
         &self,
         mut query: Query,
     ) -> Result<Found<T>, GateError> {
-        let mut all = Found { held: Vec::new(), damaged: Vec::new(), last: None };
+        let mut all = Found { versioned: Vec::new(), damaged: Vec::new(), last: None };
         loop {
             let found = document::find_all::<T>(&*self.store, &query).await?;
-            let count = found.held.len() + found.damaged.len();
-            all.held.extend(found.held);
+            let count = found.versioned.len() + found.damaged.len();
+            all.versioned.extend(found.versioned);
             all.damaged.extend(found.damaged);
             if count < query.limit || found.last.is_none() {
                 return Ok(all);
@@ -395,19 +401,23 @@ impl Gate {
         let found = document::find::<T>(&*self.store, query).await?;
         let Some(last) = found.last() else { return Ok(None) };
         query.after = Some(last.value.id().to_owned());
-        Ok(Some(found.into_iter().map(|held| held.value).collect()))
+        Ok(Some(found.into_iter().map(|versioned| versioned.value).collect()))
     }
 }
 
-pub(super) fn newest(person: &Person, whose: &Whose, kind: Kind) -> Result<Query, PeopleError> {
+pub(super) fn newest(
+    person: &Person,
+    whose: &OwnerFilter,
+    kind: Kind,
+) -> Result<Query, PeopleError> {
     let query = Query { order: Order::Newest, ..Query::of(kind) };
     Ok(match whose {
-        Whose::Mine => Query { owner: Some(person.user().id.to_string()), ..query },
-        Whose::Workspace(id) => {
+        OwnerFilter::Mine => Query { owner: Some(person.user().id.to_string()), ..query },
+        OwnerFilter::Workspace(id) => {
             let workspace = Some(looks_after(person, id)?.to_string());
             Query { workspace, ..query }
         }
-        Whose::All => {
+        OwnerFilter::All => {
             sees_all(person)?;
             query
         }

@@ -1,11 +1,11 @@
 //! Proofs that machines report, and their lists for administrators.
 
 use crate::caller::{Caller, Person};
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::gate::control::failed;
 use crate::gate::list::newest;
 use crate::gate::people::PeopleError;
-use crate::gate::{Gate, GateError, Look, Page, Paged, TRIES, Whose, is_conflict};
+use crate::gate::{Gate, GateError, Lookup, OwnerFilter, Page, Paged, TRIES, is_conflict};
 use crate::machine::{Machine, Proof};
 use crate::store::{Batch, Kind, Query, StoreError};
 
@@ -41,7 +41,7 @@ impl Gate {
             None => format!("{}:{}", caller.user, proof.machine),
         };
         for _ in 0..TRIES {
-            let unchanged = self.rights_of(caller, Look::Anew).await?;
+            let unchanged = self.rights_of(caller, Lookup::Fresh).await?;
             let machine = Machine {
                 id: id.clone(),
                 user: caller.user.clone(),
@@ -51,9 +51,9 @@ impl Gate {
                 proved_at: self.now(),
                 proof: proof.clone(),
             };
-            let before: Option<Held<Machine>> = self.get(&id).await?;
-            let write = if let Some(held) = before {
-                held.replace(&machine)?
+            let before: Option<Versioned<Machine>> = self.get(&id).await?;
+            let write = if let Some(versioned) = before {
+                versioned.replace(&machine)?
             } else {
                 let owner = Some(caller.user.to_string());
                 let query = Query { owner, ..Query::of(Kind::Machine) };
@@ -79,7 +79,7 @@ impl Gate {
     pub async fn machines(
         &self,
         person: &Person,
-        whose: &Whose,
+        whose: &OwnerFilter,
         page: &Page,
     ) -> Result<Paged<Machine>, PeopleError> {
         self.page(newest(person, whose, Kind::Machine)?, page).await

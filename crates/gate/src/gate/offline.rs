@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::{self, Subject};
+use crate::audit::{self, RecordOwner};
 use crate::caller::Caller;
 use crate::gate::control::failed;
-use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
+use crate::gate::{Gate, GateError, Lookup, TRIES, is_conflict};
 use crate::offline::OfflineDecision;
-use crate::settings::Logging;
+use crate::preferences::Logging;
 use crate::store::{Batch, CommitError, Count, CountStep};
 
 /// The reason for which decisions are not accepted.
@@ -51,7 +51,7 @@ impl Gate {
         }
         let key = format!("user:{}:offline:{}", caller.user, journal.to_ascii_lowercase());
         for _ in 0..TRIES {
-            let unchanged = self.rights_of(caller, Look::Anew).await?;
+            let unchanged = self.rights_of(caller, Lookup::Fresh).await?;
             let last = self.store.counter(&key).await?;
             let new = decisions.iter().filter(|decision| decision.number > last);
             let new: Vec<&OfflineDecision> = new.collect();
@@ -70,12 +70,12 @@ impl Gate {
                 let before = decisions.iter().find(is_before);
                 let follows = before.map(|before| decision.follows(before));
                 let payload = self.offline_payload(caller, journal, decision, follows).await?;
-                let subject = Subject {
+                let record_owner = RecordOwner {
                     owner: Some(caller.user.to_string()),
                     workspace: Some(caller.workspace.to_string()),
                     session: None,
                 };
-                records.push(self.record(audit::Event::DecidedOffline, subject, &payload)?);
+                records.push(self.record(audit::Event::DecidedOffline, record_owner, &payload)?);
             }
             match self.commit(Batch { unchanged, counts, records, ..Batch::default() }).await {
                 Ok(_) => return Ok(newest),

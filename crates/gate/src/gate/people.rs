@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::approval::TamperedError;
-use crate::audit::{self, Subject};
+use crate::audit::{self, RecordOwner};
 use crate::caller::Person;
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, TRIES};
 use crate::id::{UserId, WorkspaceId};
@@ -296,8 +296,9 @@ impl Gate {
     ) -> Result<User, PeopleError> {
         for _ in 0..TRIES {
             let (person, unchanged) = self.person_now(person).await?;
-            let held: Held<User> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-            let mut next = held.value.clone();
+            let versioned: Versioned<User> =
+                self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+            let mut next = versioned.value.clone();
             change(&person, &mut next)?;
             let payload = json!({
                 "changed": id,
@@ -308,7 +309,7 @@ impl Gate {
                 "disabled": next.disabled_at.is_some(),
                 "removed": next.removed_at.is_some(),
             });
-            let writes = vec![held.replace(&next)?];
+            let writes = vec![versioned.replace(&next)?];
             let event = audit::Event::UserChanged;
             let batch = Batch { unchanged, ..self.people_batch(writes, event, id, &payload)? };
             match self.commit(batch).await.map_err(failed) {
@@ -323,9 +324,11 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    pub(super) async fn active_user(&self, id: &UserId) -> Result<Held<User>, PeopleError> {
-        let held: Option<Held<User>> = self.get(id.as_str()).await?;
-        held.filter(|held| held.value.disabled_at.is_none()).ok_or(PeopleError::NotFound)
+    pub(super) async fn active_user(&self, id: &UserId) -> Result<Versioned<User>, PeopleError> {
+        let versioned: Option<Versioned<User>> = self.get(id.as_str()).await?;
+        versioned
+            .filter(|versioned| versioned.value.disabled_at.is_none())
+            .ok_or(PeopleError::NotFound)
     }
 
     /// A user who can sign in, and is not a bot.
@@ -341,8 +344,9 @@ impl Gate {
         id: &UserId,
     ) -> Result<User, PeopleError> {
         let (person, _) = self.person_now(person).await?;
-        let held: Option<Held<User>> = self.get(id.as_str()).await?;
-        let user = held.map(|held| held.value).filter(|user| person.looks_after(user));
+        let versioned: Option<Versioned<User>> = self.get(id.as_str()).await?;
+        let user =
+            versioned.map(|versioned| versioned.value).filter(|user| person.looks_after(user));
         user.ok_or(PeopleError::NotFound)
     }
 
@@ -365,8 +369,8 @@ impl Gate {
         owner: &UserId,
         payload: &serde_json::Value,
     ) -> Result<Batch, GateError> {
-        let subject = Subject { owner: Some(owner.to_string()), ..Subject::default() };
-        let records = vec![self.record(event, subject, payload)?];
+        let record_owner = RecordOwner { owner: Some(owner.to_string()), ..RecordOwner::default() };
+        let records = vec![self.record(event, record_owner, payload)?];
         Ok(Batch { writes, records, ..Batch::default() })
     }
 }

@@ -12,15 +12,15 @@ use serde_json::json;
 use crate::approval::{
     Approval, Decision, Details, OPEN, Request, Scope, State, canonical, fingerprint, run_print,
 };
-use crate::audit::{self, Subject};
+use crate::audit::{self, RecordOwner};
 use crate::bytes::{Hash, Sign};
 use crate::caller::Person;
 use crate::clock::Timestamp;
 use crate::config::days;
-use crate::document::{self, Document, Held, Marks};
+use crate::document::{self, Document, IndexKeys, Versioned};
 use crate::gate::control::failed;
 use crate::gate::people::PeopleError;
-use crate::gate::submit::Case;
+use crate::gate::submit::Submission;
 use crate::gate::{Gate, GateError};
 use crate::id::{ApprovalId, KeyId, RememberedId, SessionId, UserId, WorkspaceId};
 use crate::key::ApiKey;
@@ -94,14 +94,14 @@ impl Reach {
 
 /// The sessions and agents for which a remembered approval holds.
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct RememberedScope {
     reach: Reach,
     session: Option<SessionId>,
     workspace: Option<WorkspaceId>,
     key: Option<KeyId>,
 }
 
-impl Place {
+impl RememberedScope {
     /// The id of an approval of an action in this place. It is derived from all fields, so that a
     /// row under another id is not found.
     fn id(&self, user: &UserId, print: Hash) -> RememberedId {
@@ -118,15 +118,15 @@ impl Place {
     }
 
     /// Every place whose remembered answers apply to a proposal.
-    fn all_of(case: &Case<'_>) -> Vec<Self> {
-        let session = case.proposal.session.clone().map(|session| Self {
+    fn all_of(submission: &Submission<'_>) -> Vec<Self> {
+        let session = submission.proposal.session.clone().map(|session| Self {
             reach: Reach::Session,
             session: Some(session),
             ..Self::default()
         });
         let agent = Self {
-            workspace: Some(case.caller.workspace.clone()),
-            key: case.caller.key.as_ref().map(|key| key.line().clone()),
+            workspace: Some(submission.caller.workspace.clone()),
+            key: submission.caller.key.as_ref().map(|key| key.line().clone()),
             ..Self::default()
         };
         let everywhere = Self { reach: Reach::Everywhere, ..Self::default() };
@@ -159,13 +159,13 @@ impl Document for Remembered {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks {
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             session: self.session.as_ref().map(SessionId::as_str),
             state: "remembered",
             due: Some(self.expires_at),
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }
@@ -187,13 +187,13 @@ impl Document for Declined {
         &self.id
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks {
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             session: Some(self.session.as_str()),
             state: "declined",
             due: Some(self.expires_at),
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }
@@ -208,15 +208,17 @@ impl Gate {
         person: &Person,
         id: &RememberedId,
     ) -> Result<(), PeopleError> {
-        let held: Held<Remembered> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        if held.value.user != person.user().id && !person.user().super_admin {
+        let versioned: Versioned<Remembered> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        if versioned.value.user != person.user().id && !person.user().super_admin {
             return Err(PeopleError::NotFound);
         }
-        let subject = Subject { owner: Some(held.value.user.to_string()), ..Subject::default() };
+        let record_owner =
+            RecordOwner { owner: Some(versioned.value.user.to_string()), ..RecordOwner::default() };
         let payload = json!({"revoked": id, "by": person.user().id});
         let batch = Batch {
-            writes: vec![held.delete()],
-            records: vec![self.record(audit::Event::RememberedChanged, subject, &payload)?],
+            writes: vec![versioned.delete()],
+            records: vec![self.record(audit::Event::RememberedChanged, record_owner, &payload)?],
             ..Batch::default()
         };
         self.commit(batch).await.map_err(failed)?;
@@ -239,20 +241,25 @@ impl Gate {
     /// The remembered approvals of exactly this action, as input for the core.
     pub(super) async fn remembered(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         digest: &str,
         bound: &str,
     ) -> Result<Vec<policy::Remembered>, GateError> {
         let print = fingerprint(&self.keyring, bound);
         let mut answers = Vec::new();
-        for place in Place::all_of(case) {
-            let id = place.id(&case.caller.user, print);
-            let held: Option<Held<Remembered>> = self.get(id.as_str()).await?;
+        for remembered in RememberedScope::all_of(submission) {
+            let id = remembered.id(&submission.caller.user, print);
+            let versioned: Option<Versioned<Remembered>> = self.get(id.as_str()).await?;
             // A row that was copied to another id is signed for its own.
-            let held = held.filter(|held| held.value.id == id);
-            answers.extend(held.filter(|held| held.value.holds(case.now, &self.keyring)).map(
-                |held| policy::Remembered { digest: digest.to_owned(), rules: held.value.rules },
-            ));
+            let versioned = versioned.filter(|versioned| versioned.value.id == id);
+            answers.extend(
+                versioned
+                    .filter(|versioned| versioned.value.holds(submission.now, &self.keyring))
+                    .map(|versioned| policy::Remembered {
+                        digest: digest.to_owned(),
+                        rules: versioned.value.rules,
+                    }),
+            );
         }
         Ok(answers)
     }
@@ -265,13 +272,15 @@ impl Gate {
         decision: &Decision,
     ) -> Result<Option<Write>, GateError> {
         let request = &approval.request;
-        let Some(place) = self.place_of(request, decision.scope).await? else { return Ok(None) };
-        let lasts = match place.reach {
+        let Some(remembered) = self.remembered_scope(request, decision.scope).await? else {
+            return Ok(None);
+        };
+        let lasts = match remembered.reach {
             Reach::Session => days(1),
             Reach::Agent | Reach::Everywhere => self.config.remember_for(),
         };
-        let id = place.id(&request.user, request.fingerprint);
-        let Place { reach, session, workspace, key } = place;
+        let id = remembered.id(&request.user, request.fingerprint);
+        let RememberedScope { reach, session, workspace, key } = remembered;
         let answer = Remembered {
             id,
             user: request.user.clone(),
@@ -288,33 +297,45 @@ impl Gate {
             signature: Sign([0; 64]),
         }
         .signed(&self.keyring);
-        let before: Option<Held<Remembered>> = self.get(answer.id.as_str()).await?;
+        let before: Option<Versioned<Remembered>> = self.get(answer.id.as_str()).await?;
         Ok(Some(match before {
-            Some(held) => held.replace(&answer)?,
+            Some(versioned) => versioned.replace(&answer)?,
             None => document::insert(&answer)?,
         }))
     }
 
     /// The place in which an approval of this scope holds; `None` if it is for once.
-    async fn place_of(&self, request: &Request, scope: Scope) -> Result<Option<Place>, GateError> {
-        let place = Place::default();
+    async fn remembered_scope(
+        &self,
+        request: &Request,
+        scope: Scope,
+    ) -> Result<Option<RememberedScope>, GateError> {
+        let remembered = RememberedScope::default();
         Ok(match (scope, &request.session) {
             (Scope::Once, _) | (Scope::Session, None) => None,
-            (Scope::Session, session) => {
-                Some(Place { reach: Reach::Session, session: session.clone(), ..place })
-            }
+            (Scope::Session, session) => Some(RememberedScope {
+                reach: Reach::Session,
+                session: session.clone(),
+                ..remembered
+            }),
             (Scope::Always, _) => {
                 let workspace = Some(request.workspace.clone());
-                Some(Place { workspace, key: self.line_of(request.key.as_ref()).await?, ..place })
+                Some(RememberedScope {
+                    workspace,
+                    key: self.line_of(request.key.as_ref()).await?,
+                    ..remembered
+                })
             }
-            (Scope::Everywhere, _) => Some(Place { reach: Reach::Everywhere, ..place }),
+            (Scope::Everywhere, _) => {
+                Some(RememberedScope { reach: Reach::Everywhere, ..remembered })
+            }
         })
     }
 
     pub(super) async fn line_of(&self, key: Option<&KeyId>) -> Result<Option<KeyId>, GateError> {
         let Some(id) = key else { return Ok(None) };
-        let held: Option<Held<ApiKey>> = self.get(id.as_str()).await?;
-        Ok(Some(held.map_or_else(|| id.clone(), |held| held.value.line().clone())))
+        let versioned: Option<Versioned<ApiKey>> = self.get(id.as_str()).await?;
+        Ok(Some(versioned.map_or_else(|| id.clone(), |versioned| versioned.value.line().clone())))
     }
 
     /// The write that keeps a rejected action from being asked about again in its session, for a
@@ -332,9 +353,9 @@ impl Gate {
             feedback: decision.feedback.clone(),
             expires_at: decision.at.after(days(1)),
         };
-        let before: Option<Held<Declined>> = self.get(&declined.id).await?;
+        let before: Option<Versioned<Declined>> = self.get(&declined.id).await?;
         Ok(Some(match before {
-            Some(held) => held.replace(&declined)?,
+            Some(versioned) => versioned.replace(&declined)?,
             None => document::insert(&declined)?,
         }))
     }
@@ -342,27 +363,27 @@ impl Gate {
     /// The feedback of the person who rejected exactly this action in this session, if one did.
     pub(super) async fn declined(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         bound: &str,
     ) -> Result<Option<Option<String>>, GateError> {
-        let Some(session) = &case.proposal.session else { return Ok(None) };
+        let Some(session) = &submission.proposal.session else { return Ok(None) };
         let id = declined_id(session, fingerprint(&self.keyring, bound));
-        let held: Option<Held<Declined>> = self.get(&id).await?;
-        let valid = held.filter(|held| case.now < held.value.expires_at);
-        Ok(valid.map(|held| held.value.feedback))
+        let versioned: Option<Versioned<Declined>> = self.get(&id).await?;
+        let valid = versioned.filter(|versioned| submission.now < versioned.value.expires_at);
+        Ok(valid.map(|versioned| versioned.value.feedback))
     }
 
     /// The question about exactly this action that is already pending, or approved and not used
     /// yet, so that an agent that lost track does not ask twice.
     pub(super) async fn already_asked(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         bound: &str,
     ) -> Result<Option<Approval>, GateError> {
-        let session = case.proposal.session.as_ref();
-        let run = case.proposal.run.as_deref().map(|run| run_print(&self.keyring, run));
+        let session = submission.proposal.session.as_ref();
+        let run = submission.proposal.run.as_deref().map(|run| run_print(&self.keyring, run));
         let query = Query {
-            owner: Some(case.caller.user.to_string()),
+            owner: Some(submission.caller.user.to_string()),
             session: session.map(ToString::to_string),
             fingerprint: Some(fingerprint(&self.keyring, bound).to_string()),
             states: if session.is_some() || run.is_some() {
@@ -373,33 +394,35 @@ impl Gate {
             ..Query::of(Kind::Approval)
         };
         let open = document::find::<Approval>(&*self.store, &query).await?;
-        let same = |held: &Held<Approval>| {
-            self.is_open(&held.value, case) && held.value.is_about(&self.keyring, bound)
+        let same = |versioned: &Versioned<Approval>| {
+            self.is_open(&versioned.value, submission)
+                && versioned.value.is_about(&self.keyring, bound)
         };
-        for held in open.into_iter().filter(same) {
+        for versioned in open.into_iter().filter(same) {
             // Without a session and a run, a retry cannot be told from the same action once more,
             // unless a person has edited the action.
-            let request = &held.value.request;
+            let request = &versioned.value.request;
             let fits = session.is_some() || {
-                let details = || held.value.open(&self.keyring);
+                let details = || versioned.value.open(&self.keyring);
                 let is_same_run = run.is_some() && request.run == run;
                 request.session.is_none()
                     && (is_same_run || details().is_ok_and(|d| d.replaces.is_some()))
             };
             // Another agent could not use the answer.
-            if fits && self.is_theirs(case.caller, &held.value.request).await? {
-                return Ok(Some(held.value));
+            if fits && self.is_theirs(submission.caller, &versioned.value.request).await? {
+                return Ok(Some(versioned.value));
             }
         }
         Ok(None)
     }
 
     /// Reports whether a question can still be answered, or its approval still be used.
-    fn is_open(&self, approval: &Approval, case: &Case<'_>) -> bool {
+    fn is_open(&self, approval: &Approval, submission: &Submission<'_>) -> bool {
         match &approval.state {
-            State::Pending { .. } => case.now < approval.request.expires_at,
+            State::Pending { .. } => submission.now < approval.request.expires_at,
             State::Approved { decision, until } => {
-                case.now < *until && case.now < decision.at.after(self.config.spend_within())
+                submission.now < *until
+                    && submission.now < decision.at.after(self.config.spend_within())
             }
             _ => false,
         }

@@ -6,12 +6,12 @@ use serde_json::json;
 use crate::approval::{Approval, Outcome};
 use crate::audit::{self, Draft};
 use crate::caller::Caller;
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::event::{Event, What};
 use crate::gate::control::failed;
 use crate::gate::running::Running;
 use crate::gate::session::works_in;
-use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
+use crate::gate::{Gate, GateError, Lookup, TRIES, is_conflict};
 use crate::id::{ActionId, SessionId};
 use crate::redacted;
 use crate::session::{End, Session};
@@ -139,22 +139,23 @@ impl Gate {
         error: Option<&ReportedError>,
     ) -> Result<(), ReportError> {
         for _ in 0..TRIES {
-            let unchanged = self.rights_of(caller, Look::Anew).await?;
-            let held: Option<Held<Approval>> = self.get(action.approval().as_str()).await?;
+            let unchanged = self.rights_of(caller, Lookup::Fresh).await?;
+            let versioned: Option<Versioned<Approval>> =
+                self.get(action.approval().as_str()).await?;
             let mut batch = Batch { unchanged, ..Batch::default() };
             let (mut of, mut basis) = (session.cloned(), ReportBasis::Stored);
-            if let Some(held) = held {
-                if !self.is_theirs(caller, &held.value.request).await? {
+            if let Some(versioned) = versioned {
+                if !self.is_theirs(caller, &versioned.value.request).await? {
                     return Err(ReportError::NotFound);
                 }
-                let standing = held.value.state.as_str();
-                let state = held.value.state.clone().report(outcome, self.now());
+                let standing = versioned.value.state.as_str();
+                let state = versioned.value.state.clone().report(outcome, self.now());
                 let state = state.map_err(|_| ReportError::NotRunning(standing))?;
-                of.clone_from(&held.value.request.session);
-                batch.records.extend(self.overdue_if_late(&held.value).await?);
-                batch.writes.push(held.replace(&held.value.with(state))?);
-            } else if let Some(held) = self.get::<Running>(action.as_str()).await? {
-                of = Some(self.finish(caller, &held, &mut batch)?);
+                of.clone_from(&versioned.value.request.session);
+                batch.records.extend(self.overdue_if_late(&versioned.value).await?);
+                batch.writes.push(versioned.replace(&versioned.value.with(state))?);
+            } else if let Some(versioned) = self.get::<Running>(action.as_str()).await? {
+                of = Some(self.finish(caller, &versioned, &mut batch)?);
             } else {
                 basis = ReportBasis::Unchecked;
             }
@@ -184,11 +185,12 @@ impl Gate {
         id: Option<&SessionId>,
     ) -> Result<Option<Session>, ReportError> {
         let Some(id) = id else { return Ok(None) };
-        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(ReportError::NotFound)?;
-        if !works_in(caller, &held.value) {
+        let versioned: Versioned<Session> =
+            self.get(id.as_str()).await?.ok_or(ReportError::NotFound)?;
+        if !works_in(caller, &versioned.value) {
             return Err(ReportError::NotFound);
         }
-        Ok(Some(held.value))
+        Ok(Some(versioned.value))
     }
 
     async fn end_after_errors(&self, session: Option<Session>) -> Result<(), GateError> {
@@ -206,7 +208,7 @@ impl Gate {
         report: Reported<'_>,
     ) -> Result<Vec<Draft>, GateError> {
         let Reported { action, session, outcome, error, basis } = report;
-        let subject = audit::Subject {
+        let record_owner = audit::RecordOwner {
             owner: Some(caller.user.to_string()),
             workspace: Some(caller.workspace.to_string()),
             session: session.map(|session| session.to_string()),
@@ -216,7 +218,7 @@ impl Gate {
             fields.insert("unchecked".to_owned(), json!(true));
         }
         let mut records =
-            vec![self.record(audit::Event::ActionExecuted, subject.clone(), &payload)?];
+            vec![self.record(audit::Event::ActionExecuted, record_owner.clone(), &payload)?];
         if let Some(error) = error {
             let stack = error.stack.as_deref().map(redacted::text);
             let stack: Option<String> =
@@ -227,7 +229,7 @@ impl Gate {
                 "message": redacted::text(&error.message),
                 "stack": stack,
             });
-            records.push(self.record(audit::Event::Error, subject, &payload)?);
+            records.push(self.record(audit::Event::Error, record_owner, &payload)?);
         }
         Ok(records)
     }

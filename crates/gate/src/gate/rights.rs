@@ -7,10 +7,10 @@
 
 use crate::approval::{Approval, Decision, Quorum, Requester, Vote};
 use crate::caller::{Caller, Person};
-use crate::document::{Held, Shared};
+use crate::document::{Shared, Versioned};
 use crate::error::Lost;
 use crate::event::{Event, What};
-use crate::gate::{Gate, GateError, Look};
+use crate::gate::{Gate, GateError, Lookup};
 use crate::id::{DeviceId, UserId};
 use crate::key::ApiKey;
 use crate::store::{StoreError, Unchanged};
@@ -27,11 +27,11 @@ impl Gate {
     pub(super) async fn rights_of(
         &self,
         caller: &Caller,
-        look: Look,
+        look: Lookup,
     ) -> Result<Vec<Unchanged>, GateError> {
         let mut rests_on = Vec::with_capacity(3);
         let user: Option<Shared<User>> = self.look(caller.user.as_str(), look).await?;
-        let user = user.filter(|held| held.value.disabled_at.is_none());
+        let user = user.filter(|versioned| versioned.value.disabled_at.is_none());
         let user = user.ok_or(GateError::Revoked(Lost::User))?;
         if !user.value.works_in(&caller.workspace) {
             return Err(GateError::Revoked(Lost::Workspace));
@@ -39,7 +39,7 @@ impl Gate {
         rests_on.push(user.unchanged());
         if let Some(key) = &caller.key {
             let key: Option<Shared<ApiKey>> = self.look(key.id.as_str(), look).await?;
-            let key = key.filter(|held| held.value.works_at(self.now()));
+            let key = key.filter(|versioned| versioned.value.works_at(self.now()));
             rests_on.push(key.ok_or(GateError::Revoked(Lost::Key))?.unchanged());
         }
         if let Some(id) = &caller.device {
@@ -54,13 +54,13 @@ impl Gate {
         &self,
         person: &Person,
     ) -> Result<(Person, Vec<Unchanged>), GateError> {
-        let user: Option<Held<User>> = self.get(person.user().id.as_str()).await?;
-        let user = user.filter(|held| held.value.disabled_at.is_none());
+        let user: Option<Versioned<User>> = self.get(person.user().id.as_str()).await?;
+        let user = user.filter(|versioned| versioned.value.disabled_at.is_none());
         let user = user.ok_or(GateError::Revoked(Lost::User))?;
         let mut rests_on = vec![user.unchanged()];
         if let Some(id) = &person.device {
             let console = Device::is_console;
-            rests_on.push(self.device_in_use(&person.user().id, id, console, Look::Anew).await?);
+            rests_on.push(self.device_in_use(&person.user().id, id, console, Lookup::Fresh).await?);
         }
         Ok((Person { user: user.value, ..person.clone() }, rests_on))
     }
@@ -70,10 +70,11 @@ impl Gate {
         user: &UserId,
         id: &DeviceId,
         fits: fn(&Device) -> bool,
-        look: Look,
+        look: Lookup,
     ) -> Result<Unchanged, GateError> {
         let device: Option<Shared<Device>> = self.look(id.as_str(), look).await?;
-        let device = device.filter(|held| held.value.user == *user && fits(&held.value));
+        let device =
+            device.filter(|versioned| versioned.value.user == *user && fits(&versioned.value));
         Ok(device.ok_or(GateError::Revoked(Lost::Device))?.unchanged())
     }
 
@@ -85,8 +86,8 @@ impl Gate {
     ) -> Result<Counting, StoreError> {
         let mut counting = Counting { votes: Vec::new(), unchanged: Vec::new() };
         for vote in votes {
-            let user: Option<Held<User>> = self.get(vote.by.as_str()).await?;
-            if let Some(user) = user.filter(|held| is_called(&held.value, approval)) {
+            let user: Option<Versioned<User>> = self.get(vote.by.as_str()).await?;
+            if let Some(user) = user.filter(|versioned| is_called(&versioned.value, approval)) {
                 counting.unchanged.push(user.unchanged());
                 counting.votes.push(vote.clone());
             }

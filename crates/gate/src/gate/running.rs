@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::approval::{Approval, State, subject_of};
-use crate::audit::{self, Draft, Subject};
+use crate::audit::{self, Draft, RecordOwner};
 use crate::caller::Caller;
 use crate::clock::Timestamp;
-use crate::document::{self, Document, Held, Marks};
+use crate::document::{self, Document, IndexKeys, Versioned};
 use crate::gate::control::failed;
-use crate::gate::submit::Case;
+use crate::gate::submit::Submission;
 use crate::gate::{Gate, GateError, ReportError, is_conflict};
 use crate::id::{ActionId, SessionId, UserId, WorkspaceId};
 use crate::session::{Session, Violation};
@@ -44,34 +44,34 @@ impl Document for Running {
         self.id.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks {
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys {
             owner: Some(self.user.as_str()),
             workspace: Some(self.workspace.as_str()),
             session: Some(self.session.as_str()),
             state: "running",
             due: Some(self.report_by),
-            ..Marks::default()
+            ..IndexKeys::default()
         }
     }
 }
 
 impl Running {
     /// The entry for an action, if its session limits the time of actions.
-    pub(super) fn of(case: &Case<'_>, id: &ActionId) -> Option<Self> {
-        let session = &case.session.as_ref()?.value;
-        let action = &case.proposal.action;
+    pub(super) fn of(submission: &Submission<'_>, id: &ActionId) -> Option<Self> {
+        let session = &submission.session.as_ref()?.value;
+        let action = &submission.proposal.action;
         let patience = session.patience(action)?;
         let (limit, _) = session.time_limit(action.kind())?;
         Some(Self {
             id: id.clone(),
-            user: case.caller.user.clone(),
-            workspace: case.caller.workspace.clone(),
+            user: submission.caller.user.clone(),
+            workspace: submission.caller.workspace.clone(),
             session: session.id.clone(),
             action: subject_of(action),
             limit: limit.to_owned(),
-            started_at: case.now,
-            report_by: case.now.after(patience),
+            started_at: submission.now,
+            report_by: submission.now.after(patience),
         })
     }
 }
@@ -80,9 +80,9 @@ impl Gate {
     /// Ends actions that were not reported in time.
     pub(super) async fn sweep_running(&self, now: Timestamp) -> Result<(), GateError> {
         let query = Query { due_by: Some(now), ..Query::of(Kind::Running) };
-        for held in document::find::<Running>(&*self.store, &query).await? {
-            let records = vec![self.overdue_record(&held, now)?];
-            let batch = Batch { writes: vec![held.delete()], records, ..Batch::default() };
+        for versioned in document::find::<Running>(&*self.store, &query).await? {
+            let records = vec![self.overdue_record(&versioned, now)?];
+            let batch = Batch { writes: vec![versioned.delete()], records, ..Batch::default() };
             match self.commit(batch).await {
                 Ok(_) => {}
                 // It was reported just now.
@@ -93,34 +93,38 @@ impl Gate {
         Ok(())
     }
 
-    fn overdue_record(&self, held: &Held<Running>, now: Timestamp) -> Result<Draft, GateError> {
+    fn overdue_record(
+        &self,
+        versioned: &Versioned<Running>,
+        now: Timestamp,
+    ) -> Result<Draft, GateError> {
         let Running { id, user, workspace, session, action, limit, started_at, report_by } =
-            &held.value;
-        let subject = Subject {
+            &versioned.value;
+        let record_owner = RecordOwner {
             owner: Some(user.to_string()),
             workspace: Some(workspace.to_string()),
             session: Some(session.to_string()),
         };
         let times = (report_by.since(*started_at), now.since(*started_at));
-        self.overdue(subject, id, action, limit, times)
+        self.overdue(record_owner, id, action, limit, times)
     }
 
     /// Ends a reported action. Returns its session.
     pub(super) fn finish(
         &self,
         caller: &Caller,
-        held: &Held<Running>,
+        versioned: &Versioned<Running>,
         batch: &mut Batch,
     ) -> Result<SessionId, ReportError> {
-        let running = &held.value;
+        let running = &versioned.value;
         if running.user != caller.user || running.workspace != caller.workspace {
             return Err(ReportError::NotFound);
         }
         let now = self.now();
         if now >= running.report_by {
-            batch.records.push(self.overdue_record(held, now)?);
+            batch.records.push(self.overdue_record(versioned, now)?);
         }
-        batch.writes.push(held.delete());
+        batch.writes.push(versioned.delete());
         Ok(running.session.clone())
     }
 
@@ -147,19 +151,20 @@ impl Gate {
     ) -> Result<Option<Draft>, GateError> {
         let State::Started { at, until, .. } = &approval.state else { return Ok(None) };
         let Some(id) = &approval.request.session else { return Ok(None) };
-        let session: Option<Held<Session>> = self.get(id.as_str()).await?;
+        let session: Option<Versioned<Session>> = self.get(id.as_str()).await?;
         let (id, action) = (approval.action_id(), &approval.request.action);
-        let Some((limit, _)) = session.and_then(|held| held.value.time_limit(action)) else {
+        let Some((limit, _)) = session.and_then(|versioned| versioned.value.time_limit(action))
+        else {
             return Ok(None);
         };
         let times = (until.since(*at), now.since(*at));
-        let subject = crate::gate::answer::subject_of(approval);
-        self.overdue(subject, &id, action, limit, times).map(Some)
+        let record_owner = crate::gate::answer::owner_of(approval);
+        self.overdue(record_owner, &id, action, limit, times).map(Some)
     }
 
     fn overdue(
         &self,
-        subject: Subject,
+        record_owner: RecordOwner,
         id: &ActionId,
         action: &str,
         limit: &str,
@@ -171,6 +176,6 @@ impl Gate {
             "message": format!("an action took longer than it may: `{limit}` is {value}, and {used} are used"),
             "details": {"action": action, "id": id, "limit": limit, "value": value, "used": used},
         });
-        self.record(audit::Event::Violation, subject, &payload)
+        self.record(audit::Event::Violation, record_owner, &payload)
     }
 }

@@ -3,16 +3,16 @@
 use serde_json::json;
 
 use crate::approval::{Approval, Cancel, OPEN};
-use crate::audit::{self, Subject};
+use crate::audit::{self, RecordOwner};
 use crate::caller::{Caller, Person};
 use crate::clock::Timestamp;
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::event::{Event, What};
 use crate::gate::control::failed;
 use crate::gate::join::join;
 use crate::gate::people::PeopleError;
 use crate::gate::spend::Cancelled;
-use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
+use crate::gate::{Gate, GateError, Lookup, TRIES, is_conflict};
 use crate::id::SessionId;
 use crate::proposal::Why;
 use crate::session::{End, Plan, Session, SessionState, Violation};
@@ -31,9 +31,10 @@ impl Gate {
     /// # Errors
     /// The session does not exist for them, or the store failed.
     pub async fn session(&self, person: &Person, id: &SessionId) -> Result<Session, PeopleError> {
-        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        looks_after(person, &held.value)?;
-        Ok(held.value)
+        let versioned: Versioned<Session> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        looks_after(person, &versioned.value)?;
+        Ok(versioned.value)
     }
 
     /// The running session of this caller with just this plan, if there is one: for askers that
@@ -58,7 +59,7 @@ impl Gate {
         let query = Query { order: Order::Newest, ..Query::of(Kind::Session) };
         let query = Query { owner, states: vec!["active"], ..query };
         let found = document::find::<Session>(&*self.store, &query).await?;
-        Ok(found.into_iter().map(|held| held.value).find(same))
+        Ok(found.into_iter().map(|versioned| versioned.value).find(same))
     }
 
     /// Ends a session whose agent reports that it is done.
@@ -66,9 +67,10 @@ impl Gate {
     /// # Errors
     /// The session does not exist for them, or the store failed.
     pub async fn complete(&self, caller: &Caller, id: &SessionId) -> Result<(), PeopleError> {
-        self.rights_of(caller, Look::Anew).await?;
-        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        if !works_in(caller, &held.value) {
+        self.rights_of(caller, Lookup::Fresh).await?;
+        let versioned: Versioned<Session> =
+            self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        if !works_in(caller, &versioned.value) {
             return Err(PeopleError::NotFound);
         }
         Ok(self.end(id, End::Completed).await?)
@@ -94,9 +96,9 @@ impl Gate {
             let sessions = document::find::<Session>(&*self.store, &query).await?;
             let Some(last) = sessions.last() else { return Ok(stopped) };
             query.after = Some(last.value.id.to_string());
-            for held in sessions {
-                if looks_after(person, &held.value).is_ok() {
-                    self.end(&held.value.id, End::Stopped).await?;
+            for versioned in sessions {
+                if looks_after(person, &versioned.value).is_ok() {
+                    self.end(&versioned.value.id, End::Stopped).await?;
                     stopped += 1;
                 }
             }
@@ -145,12 +147,12 @@ impl Gate {
             let open = document::find::<Approval>(&*self.store, &query).await?;
             let Some(last) = open.last() else { return Ok(()) };
             query.after = Some(last.value.request.id.to_string());
-            for held in open {
-                self.expect_asker_again(&held.value);
-                let Some(id) = &held.value.request.session else { continue };
+            for versioned in open {
+                self.expect_asker_again(&versioned.value);
+                let Some(id) = &versioned.value.request.session else { continue };
                 let session = self.get::<Session>(id.as_str()).await?;
                 if !session.is_some_and(|session| session.value.is_alive()) {
-                    self.cancel(&held, Cancel::SessionEnded).await?;
+                    self.cancel(&versioned, Cancel::SessionEnded).await?;
                 }
             }
         }
@@ -166,9 +168,9 @@ impl Gate {
             let sessions = document::find::<Session>(&*self.store, &query).await?;
             let Some(last) = sessions.last() else { return Ok(()) };
             query.after = Some(last.value.id.to_string());
-            for held in sessions {
-                if let Some(reason) = reason(&held.value) {
-                    self.end(&held.value.id, reason).await?;
+            for versioned in sessions {
+                if let Some(reason) = reason(&versioned.value) {
+                    self.end(&versioned.value.id, reason).await?;
                 }
             }
         }
@@ -232,7 +234,8 @@ impl Gate {
             }
             // The number of approvals is unlimited: only rounds without a cancellation count.
             tries += 1;
-            for done in join(open.iter().map(|held| self.cancel(held, why.clone()))).await {
+            for done in join(open.iter().map(|versioned| self.cancel(versioned, why.clone()))).await
+            {
                 if done? == Cancelled::Now {
                     tries = 0;
                 }
@@ -248,9 +251,9 @@ impl Gate {
         change: impl Fn(Session) -> Option<Session>,
     ) -> Result<Option<Session>, GateError> {
         for _ in 0..TRIES {
-            let Some(held) = self.get::<Session>(id.as_str()).await? else { return Ok(None) };
-            let Some(next) = change(held.value.clone()) else { return Ok(None) };
-            let mut batch = Batch { writes: vec![held.replace(&next)?], ..Batch::default() };
+            let Some(versioned) = self.get::<Session>(id.as_str()).await? else { return Ok(None) };
+            let Some(next) = change(versioned.value.clone()) else { return Ok(None) };
+            let mut batch = Batch { writes: vec![versioned.replace(&next)?], ..Batch::default() };
             if let SessionState::Ended { at, reason } = next.state {
                 batch.counts.extend(next.forgotten());
                 batch.counts.extend(running_count(&next, CountStep::Down));
@@ -283,7 +286,7 @@ impl Gate {
             "message": format!("the session has lasted as long as it may{told}"),
             "details": hit,
         });
-        self.record(audit::Event::Violation, subject_of(session), &payload).map(Some)
+        self.record(audit::Event::Violation, owner_of(session), &payload).map(Some)
     }
 
     async fn end_record(
@@ -300,7 +303,7 @@ impl Gate {
             "duration_seconds": seconds,
             "steps": steps,
         });
-        self.record(audit::Event::SessionEnd, subject_of(session), &payload)
+        self.record(audit::Event::SessionEnd, owner_of(session), &payload)
     }
 
     fn tell_session(&self, session: &Session, what: What) {
@@ -323,8 +326,8 @@ fn running_count(session: &Session, step: CountStep) -> Option<Count> {
     Some(Count { key: format!("user:{}:running:{profile}", session.user), step })
 }
 
-pub(super) fn subject_of(session: &Session) -> Subject {
-    Subject {
+pub(super) fn owner_of(session: &Session) -> RecordOwner {
+    RecordOwner {
         owner: Some(session.user.to_string()),
         workspace: Some(session.workspace.to_string()),
         session: Some(session.id.to_string()),

@@ -8,11 +8,11 @@
 use std::path::Path;
 
 use crate::caller::{Caller, Origin, Peer, Person};
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::gate::people::PeopleError;
 use crate::gate::{Gate, GateError};
 use crate::id::UserId;
-use crate::process::agents::Standing;
+use crate::process::agents::Ancestry;
 use crate::session::Session;
 use crate::store::{Kind, Query, StoreError};
 use crate::user::{Device, User};
@@ -43,13 +43,13 @@ impl Gate {
         let Some(owner) = self.owner().await? else { return Ok(None) };
         let user = self.active_user(&owner).await?.value;
         let agents = match self.standing(peer) {
-            Standing::Outside => {
+            Ancestry::Outside => {
                 let unproven = self.has_console(&owner).await?;
                 let person = Person { user, device: None, peer: Some(peer), unproven };
                 return Ok(Some(AtSocket::Owner(person)));
             }
-            Standing::Within(agents) => agents,
-            Standing::Unknown => Vec::new(),
+            Ancestry::Within(agents) => agents,
+            Ancestry::Unknown => Vec::new(),
         };
         let origin = Origin::Agents(agents.into());
         Ok(Some(AtSocket::Agent(local_agent(user, origin)?)))
@@ -58,10 +58,10 @@ impl Gate {
     /// Reports whether a process belongs to an agent, or may.
     #[must_use]
     pub fn is_an_agents(&self, peer: Option<Peer>) -> bool {
-        peer.is_some_and(|peer| self.standing(peer) != Standing::Outside)
+        peer.is_some_and(|peer| self.standing(peer) != Ancestry::Outside)
     }
 
-    fn standing(&self, peer: Peer) -> Standing {
+    fn standing(&self, peer: Peer) -> Ancestry {
         self.agents.standing(peer.pid, peer.started, &*self.processes)
     }
 
@@ -73,8 +73,8 @@ impl Gate {
         let owner = Some(user.to_string());
         let mut query = Query { owner, states: vec!["approved"], ..Query::of(Kind::Device) };
         loop {
-            let devices: Vec<Held<Device>> = document::find(&*self.store, &query).await?;
-            if devices.iter().any(|held| held.value.is_console()) {
+            let devices: Vec<Versioned<Device>> = document::find(&*self.store, &query).await?;
+            if devices.iter().any(|versioned| versioned.value.is_console()) {
                 return Ok(true);
             }
             let Some(last) = devices.last() else { return Ok(false) };
@@ -93,7 +93,7 @@ impl Gate {
     pub(super) async fn note_agents(&self) -> Result<(), GateError> {
         let mut query = Query::of(Kind::Session);
         loop {
-            let sessions: Vec<Held<Session>> = document::find(&*self.store, &query).await?;
+            let sessions: Vec<Versioned<Session>> = document::find(&*self.store, &query).await?;
             let Some(last) = sessions.last() else { return Ok(()) };
             query.after = Some(last.value.id.to_string());
             for agent in sessions.iter().filter_map(|session| session.value.plan.process) {

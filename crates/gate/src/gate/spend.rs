@@ -7,12 +7,12 @@ use serde_json::json;
 use crate::approval::{Approval, Cancel, State, TamperedError};
 use crate::audit::{self, Draft};
 use crate::caller::Caller;
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::event::What;
-use crate::gate::answer::{event_of, settled_count, subject_of};
+use crate::gate::answer::{event_of, owner_of, settled_count};
 use crate::gate::control::failed;
 use crate::gate::join::either;
-use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
+use crate::gate::{Gate, GateError, Lookup, TRIES, is_conflict};
 use crate::id::ApprovalId;
 use crate::judging::Lane;
 use crate::permit::{Basis, Permit};
@@ -95,7 +95,8 @@ impl Gate {
         loop {
             let mut rights = self.bus.rights_changed();
             let mut settled = self.bus.settled(approval);
-            let state = self.of_caller(caller, approval).await.map(|held| held.value.state);
+            let state =
+                self.of_caller(caller, approval).await.map(|versioned| versioned.value.state);
             if state.is_ok() {
                 attending.get_or_insert_with(|| self.attend(approval));
             }
@@ -119,8 +120,8 @@ impl Gate {
         caller: &Caller,
         approval: &ApprovalId,
     ) -> Result<Option<Action>, SpendError> {
-        let held = self.of_caller(caller, approval).await?;
-        Ok(held.value.open(&self.keyring)?.edited())
+        let versioned = self.of_caller(caller, approval).await?;
+        Ok(versioned.value.open(&self.keyring)?.edited())
     }
 
     /// The question that replaced one after a person edited it, and the edited action; the last
@@ -134,13 +135,13 @@ impl Gate {
         approval: &ApprovalId,
     ) -> Result<Option<(ApprovalId, Action)>, SpendError> {
         let mut last = None;
-        let mut held = self.of_caller(caller, approval).await?;
+        let mut versioned = self.of_caller(caller, approval).await?;
         // Each is newer than the one before, so this loop ends.
-        while let State::Cancelled { why: Cancel::Replaced { by }, .. } = &held.value.state {
+        while let State::Cancelled { why: Cancel::Replaced { by }, .. } = &versioned.value.state {
             let next = self.of_caller(caller, by).await?;
             let edited = next.value.open(&self.keyring)?.edited().ok_or(TamperedError)?;
             last = Some((by.clone(), edited));
-            held = next;
+            versioned = next;
         }
         Ok(last)
     }
@@ -151,9 +152,9 @@ impl Gate {
     /// The approval does not exist for them, or it is settled.
     pub async fn withdraw(&self, caller: &Caller, approval: &ApprovalId) -> Result<(), SpendError> {
         for _ in 0..TRIES {
-            let held = self.of_caller(caller, approval).await?;
-            let standing = held.value.state.as_str();
-            match self.cancel(&held, Cancel::Withdrawn).await? {
+            let versioned = self.of_caller(caller, approval).await?;
+            let standing = versioned.value.state.as_str();
+            match self.cancel(&versioned, Cancel::Withdrawn).await? {
                 Cancelled::Now => return Ok(()),
                 Cancelled::TooLate => return Err(SpendError::Settled(standing)),
                 Cancelled::Again => {}
@@ -173,8 +174,8 @@ impl Gate {
             if control.value.halted {
                 return Err(SpendError::Halted);
             }
-            let (held, rights) = self.own_approval(caller, id).await?;
-            let approval = &held.value;
+            let (versioned, rights) = self.own_approval(caller, id).await?;
+            let approval = &versioned.value;
             let details = approval.open(&self.keyring)?;
             // The context is the one that was judged, except for the agent's current directory and
             // page.
@@ -206,7 +207,7 @@ impl Gate {
                 Err(_) => return Err(SpendError::Settled(self.standing_of(approval))),
             };
             batch.unchanged.extend(self.still_agreed(approval, proposal, &context).await?);
-            batch.writes.push(held.replace(&next)?);
+            batch.writes.push(versioned.replace(&next)?);
             batch.records.push(self.started_record(caller, &next)?);
             match self.commit(batch).await {
                 Ok(_) => {
@@ -259,7 +260,7 @@ impl Gate {
         &self,
         caller: &Caller,
         id: &ApprovalId,
-    ) -> Result<Held<Approval>, SpendError> {
+    ) -> Result<Versioned<Approval>, SpendError> {
         Ok(self.own_approval(caller, id).await?.0)
     }
 
@@ -268,11 +269,12 @@ impl Gate {
         &self,
         caller: &Caller,
         id: &ApprovalId,
-    ) -> Result<(Held<Approval>, Vec<Unchanged>), SpendError> {
-        let rights = self.rights_of(caller, Look::Anew).await?;
-        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(SpendError::NotFound)?;
-        let theirs = self.is_theirs(caller, &held.value.request).await?;
-        if theirs { Ok((held, rights)) } else { Err(SpendError::NotFound) }
+    ) -> Result<(Versioned<Approval>, Vec<Unchanged>), SpendError> {
+        let rights = self.rights_of(caller, Lookup::Fresh).await?;
+        let versioned: Versioned<Approval> =
+            self.get(id.as_str()).await?.ok_or(SpendError::NotFound)?;
+        let theirs = self.is_theirs(caller, &versioned.value.request).await?;
+        if theirs { Ok((versioned, rights)) } else { Err(SpendError::NotFound) }
     }
 
     async fn running_session(
@@ -281,32 +283,33 @@ impl Gate {
         batch: &mut Batch,
     ) -> Result<Option<Session>, SpendError> {
         let Some(id) = &approval.request.session else { return Ok(None) };
-        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(SpendError::Session)?;
-        let over = held.value.deadline.is_some_and(|deadline| self.now() >= deadline);
-        if held.value.state != SessionState::Active || over {
+        let versioned: Versioned<Session> =
+            self.get(id.as_str()).await?.ok_or(SpendError::Session)?;
+        let over = versioned.value.deadline.is_some_and(|deadline| self.now() >= deadline);
+        if versioned.value.state != SessionState::Active || over {
             return Err(SpendError::Session);
         }
-        batch.unchanged.push(held.unchanged());
-        Ok(Some(held.value))
+        batch.unchanged.push(versioned.unchanged());
+        Ok(Some(versioned.value))
     }
 
     /// Cancels one approval, unless it is settled or has changed meanwhile.
     pub(super) async fn cancel(
         &self,
-        held: &Held<Approval>,
+        versioned: &Versioned<Approval>,
         why: Cancel,
     ) -> Result<Cancelled, GateError> {
-        let was_pending = held.value.state.is_pending();
-        let Ok(state) = held.value.state.clone().cancel(why, self.now()) else {
+        let was_pending = versioned.value.state.is_pending();
+        let Ok(state) = versioned.value.state.clone().cancel(why, self.now()) else {
             return Ok(Cancelled::TooLate);
         };
-        self.close(held, held.value.with(state), was_pending, None).await
+        self.close(versioned, versioned.value.with(state), was_pending, None).await
     }
 
     /// Commits the end of an approval that no person decided.
     pub(super) async fn close(
         &self,
-        held: &Held<Approval>,
+        versioned: &Versioned<Approval>,
         next: Approval,
         was_pending: bool,
         also: Option<Draft>,
@@ -316,9 +319,10 @@ impl Gate {
             "response": serde_json::Value::Null,
             "state": next.state.as_str(),
         });
-        let record = self.record(audit::Event::Approval, subject_of(&next), &payload)?;
+        let record = self.record(audit::Event::Approval, owner_of(&next), &payload)?;
         let records = std::iter::once(record).chain(also).collect();
-        let mut batch = Batch { writes: vec![held.replace(&next)?], records, ..Batch::default() };
+        let mut batch =
+            Batch { writes: vec![versioned.replace(&next)?], records, ..Batch::default() };
         if was_pending {
             batch.counts.push(settled_count(&next));
         }
@@ -343,7 +347,7 @@ impl Gate {
             "key": caller.key_id(),
             "status": "started",
         });
-        self.record(audit::Event::ActionExecuted, subject_of(approval), &payload)
+        self.record(audit::Event::ActionExecuted, owner_of(approval), &payload)
     }
 
     async fn record_spend_refusal(
@@ -352,14 +356,14 @@ impl Gate {
         approval: &ApprovalId,
         error: &SpendError,
     ) -> Result<(), GateError> {
-        let subject = audit::Subject {
+        let record_owner = audit::RecordOwner {
             owner: Some(caller.user.to_string()),
             workspace: Some(caller.workspace.to_string()),
             session: None,
         };
         let payload =
             json!({"approval": approval, "key": caller.key_id(), "why": error.to_string()});
-        let record = self.record(audit::Event::SpendRefused, subject, &payload)?;
+        let record = self.record(audit::Event::SpendRefused, record_owner, &payload)?;
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())

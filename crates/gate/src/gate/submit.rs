@@ -16,20 +16,20 @@ use countersign_core::fact::FactKind;
 use countersign_core::policy::Session as Relaxation;
 use countersign_core::{Action, Context, Judgement, Policy, Unasked, Verdict, judge};
 
-use crate::audit::Subject;
+use crate::audit::RecordOwner;
 use crate::caller::Caller;
 use crate::clock::Timestamp;
-use crate::document::{self, Held, Shared};
+use crate::document::{self, Shared, Versioned};
 use crate::event::{Event, What};
 use crate::gate::running::Running;
 use crate::gate::session::{not_running, works_in};
-use crate::gate::{Control, Gate, GateError, Look, TRIES};
+use crate::gate::{Control, Gate, GateError, Lookup, TRIES};
 use crate::id::{ActionId, ApprovalId, KeyId, UserId};
 use crate::judging::{Lane, NotJudged};
 use crate::permit::{Basis, Permit};
+use crate::preferences::Preferences;
 use crate::proposal::{Proposal, Submitted, Why, binding};
 use crate::session::{Session, Violation};
-use crate::settings::Settings;
 use crate::store::{Epoch, Kind, Unchanged};
 
 mod ask;
@@ -39,12 +39,12 @@ mod record;
 mod refuse;
 
 /// The inputs of a decision on a proposal.
-pub(super) struct Case<'a> {
+pub(super) struct Submission<'a> {
     pub(super) caller: &'a Caller,
     pub(super) proposal: &'a Proposal,
-    pub(super) control: Held<Control>,
+    pub(super) control: Versioned<Control>,
     pub(super) session: Option<Shared<Session>>,
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<Preferences>,
     /// The versions from which the caller's rights and settings were read: every permit and
     /// question names them.
     pub(super) rests_on: Vec<Unchanged>,
@@ -65,9 +65,9 @@ impl Gate {
         proposal: &Proposal,
     ) -> Result<Submitted, GateError> {
         for _ in 0..TRIES {
-            let case = self.case(caller, proposal).await?;
+            let submission = self.submission(caller, proposal).await?;
             // `None` if something changed during the decision: read again.
-            if let Some(submitted) = self.decide(&case).await? {
+            if let Some(submitted) = self.decide(&submission).await? {
                 return Ok(submitted);
             }
             if caller.epoch.is_some_and(|epoch| epoch != self.store.epoch()) {
@@ -77,31 +77,42 @@ impl Gate {
         Err(GateError::Busy)
     }
 
-    async fn case<'a>(
+    async fn submission<'a>(
         &self,
         caller: &'a Caller,
         proposal: &'a Proposal,
-    ) -> Result<Case<'a>, GateError> {
+    ) -> Result<Submission<'a>, GateError> {
         let epoch = caller.epoch.unwrap_or_else(|| self.store.epoch());
-        let control = self.look_at_control(Look::Recall).await?;
+        let control = self.look_at_control(Lookup::Cached).await?;
         let session = match &proposal.session {
-            Some(id) => self.recall::<Session>(id.as_str()).await?,
+            Some(id) => self.get_cached::<Session>(id.as_str()).await?,
             None => None,
         };
         let mut rests_on = self.rights_recalled(caller).await?;
-        let settings: Option<Shared<Settings>> = self.recall(caller.user.as_str()).await?;
-        let version = settings.as_ref().map_or(0, |held| held.version);
+        let settings: Option<Shared<Preferences>> = self.get_cached(caller.user.as_str()).await?;
+        let version = settings.as_ref().map_or(0, |versioned| versioned.version);
         let (kind, id) = (Kind::Settings, caller.user.to_string());
         rests_on.push(Unchanged { kind, id, version });
-        let settings =
-            settings.map_or_else(|| Settings::of(caller.user.clone()).into(), |held| held.value);
-        Ok(Case { caller, proposal, control, session, settings, rests_on, epoch, now: self.now() })
+        let settings = settings.map_or_else(
+            || Preferences::of(caller.user.clone()).into(),
+            |versioned| versioned.value,
+        );
+        Ok(Submission {
+            caller,
+            proposal,
+            control,
+            session,
+            settings,
+            rests_on,
+            epoch,
+            now: self.now(),
+        })
     }
 
     /// The caller's rights from the cache. A refusal is never based on the cache.
     async fn rights_recalled(&self, caller: &Caller) -> Result<Vec<Unchanged>, GateError> {
-        match self.rights_of(caller, Look::Recall).await {
-            Err(GateError::Revoked(_)) => self.rights_of(caller, Look::Anew).await,
+        match self.rights_of(caller, Lookup::Cached).await {
+            Err(GateError::Revoked(_)) => self.rights_of(caller, Lookup::Fresh).await,
             rights => rights,
         }
     }
@@ -109,24 +120,24 @@ impl Gate {
     /// Decides; returns `None` if something changed meanwhile.
     ///
     /// Rare paths are boxed, so that the futures of common ones do not reserve space for them.
-    async fn decide(&self, case: &Case<'_>) -> Result<Option<Submitted>, GateError> {
-        if let Some(why) = standing(case) {
-            return Box::pin(self.refuse(case, why, None)).await;
+    async fn decide(&self, submission: &Submission<'_>) -> Result<Option<Submitted>, GateError> {
+        if let Some(why) = standing(submission) {
+            return Box::pin(self.refuse(submission, why, None)).await;
         }
-        let policy = self.policy_for(case);
-        let context = self.context_for(case).await?;
-        let (judgement, digest) = match self.judged(case, &policy, &context).await {
+        let policy = self.policy_for(submission);
+        let context = self.context_for(submission).await?;
+        let (judgement, digest) = match self.judged(submission, &policy, &context).await {
             Ok(judged) => judged,
             Err(GateError::NotJudged(NotJudged::OverBudget(wait))) => {
-                return Box::pin(self.refuse_for_now(case, LARGE, None, Some(wait))).await;
+                return Box::pin(self.refuse_for_now(submission, LARGE, None, Some(wait))).await;
             }
             Err(error) => return Err(error),
         };
-        if let Some(needed) = case.caller.missing_scope(&case.proposal.action) {
-            return Box::pin(self.refuse(case, Why::Scope(needed), Some(judgement))).await;
+        if let Some(needed) = submission.caller.missing_scope(&submission.proposal.action) {
+            return Box::pin(self.refuse(submission, Why::Scope(needed), Some(judgement))).await;
         }
-        if judgement.verdict != Verdict::Block && self.lacks_credential(case) {
-            return Box::pin(self.refuse(case, Why::NoCredential, Some(judgement))).await;
+        if judgement.verdict != Verdict::Block && self.lacks_credential(submission) {
+            return Box::pin(self.refuse(submission, Why::NoCredential, Some(judgement))).await;
         }
         match judgement.verdict {
             Verdict::Block => {
@@ -135,27 +146,33 @@ impl Gate {
                 } else {
                     Why::Blocked
                 };
-                Box::pin(self.refuse(case, why, Some(judgement))).await
+                Box::pin(self.refuse(submission, why, Some(judgement))).await
             }
-            Verdict::Allow | Verdict::Warn if !is_left_open(case, &policy) => {
-                let lane = Lane::of_caller(case.caller);
-                match self.for_others(&lane, &case.proposal.action, &context, &judgement).await? {
+            Verdict::Allow | Verdict::Warn if !is_left_open(submission, &policy) => {
+                let lane = Lane::of_caller(submission.caller);
+                match self
+                    .for_others(&lane, &submission.proposal.action, &context, &judgement)
+                    .await?
+                {
                     Some(strict) => {
-                        Box::pin(self.ask(case, &policy, context, strict, digest)).await
+                        Box::pin(self.ask(submission, &policy, context, strict, digest)).await
                     }
-                    None => self.permit(case, &policy, judgement, digest).await,
+                    None => self.permit(submission, &policy, judgement, digest).await,
                 }
             }
             Verdict::Allow | Verdict::Warn | Verdict::Confirm => {
-                let (action, lane) = (&case.proposal.action, Lane::of_caller(case.caller));
-                let needed = self.quorum_for(&lane, action, &context, &judgement, case.now);
+                let (action, lane) =
+                    (&submission.proposal.action, Lane::of_caller(submission.caller));
+                let needed = self.quorum_for(&lane, action, &context, &judgement, submission.now);
                 let (needed, _) = Box::pin(needed).await?;
-                if let Some(approval) = self.take_over(case, &judgement, needed) {
+                if let Some(approval) = self.take_over(submission, &judgement, needed) {
                     let given = Given { by: Basis::HandedOver, approval: Some(approval) };
-                    return Box::pin(self.let_through(case, &policy, judgement, digest, given))
-                        .await;
+                    return Box::pin(
+                        self.let_through(submission, &policy, judgement, digest, given),
+                    )
+                    .await;
                 }
-                Box::pin(self.ask(case, &policy, context, judgement, digest)).await
+                Box::pin(self.ask(submission, &policy, context, judgement, digest)).await
             }
         }
     }
@@ -164,26 +181,26 @@ impl Gate {
     /// an approval is bound.
     async fn judged(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         policy: &Policy,
         context: &Context,
     ) -> Result<(Judgement, String), GateError> {
-        let action = &case.proposal.action;
-        let lane = Lane::of_caller(case.caller);
+        let action = &submission.proposal.action;
+        let lane = Lane::of_caller(submission.caller);
         let plain = Arc::clone(&self.plain);
         let told = move |action: &_, policy: &_, context: &_| {
             plain.judgement(judge(action, policy, context))
         };
         let mut judgement = self.apart(&lane, action, policy, context, told.clone()).await?;
-        let digest = binding(&judgement.digest, &case.proposal.scripts);
+        let digest = binding(&judgement.digest, &submission.proposal.scripts);
         // A rejection in this session overrides an approval remembered elsewhere. An action that
         // may not be remembered is asked about, whatever the store contains.
         if policy.may_remember(&judgement, action, context) {
             let remembered = Box::pin(async {
-                if self.declined(case, &digest).await?.is_some() {
+                if self.declined(submission, &digest).await?.is_some() {
                     return Ok(Vec::new());
                 }
-                self.remembered(case, &judgement.digest, &digest).await
+                self.remembered(submission, &judgement.digest, &digest).await
             });
             let remembered = remembered.await?;
             if !remembered.is_empty() {
@@ -194,105 +211,110 @@ impl Gate {
         Ok((judgement, digest))
     }
 
-    pub(super) fn policy_for(&self, case: &Case<'_>) -> Policy {
-        let plan = case.session.as_ref().map(|session| &session.value.plan);
+    pub(super) fn policy_for(&self, submission: &Submission<'_>) -> Policy {
+        let plan = submission.session.as_ref().map(|session| &session.value.plan);
         let rules = plan.and_then(|plan| plan.auto_confirm_rules.clone());
-        let policy = self.policy_in(&case.caller.workspace).auto_confirming(rules);
-        policy.choosing(case.settings.skills.clone()).in_session(Relaxation {
+        let policy = self.policy_in(&submission.caller.workspace).auto_confirming(rules);
+        policy.choosing(submission.settings.skills.clone()).in_session(Relaxation {
             auto_confirm: plan.is_some_and(|plan| plan.auto_confirm),
-            autonomous: case.settings.autonomous,
-            programmatic: case.caller.is_program() && !case.settings.confirm_programs,
+            autonomous: submission.settings.autonomous,
+            programmatic: submission.caller.is_program() && !submission.settings.confirm_programs,
         })
     }
 
     /// The agent's description of its surroundings, with the facts replaced that are not the
     /// agent's to state.
-    async fn context_for(&self, case: &Case<'_>) -> Result<Context, GateError> {
-        let mut context = case.proposal.context.clone();
-        let plan = case.session.as_ref().map(|session| session.value.plan.clone());
+    async fn context_for(&self, submission: &Submission<'_>) -> Result<Context, GateError> {
+        let mut context = submission.proposal.context.clone();
+        let plan = submission.session.as_ref().map(|session| session.value.plan.clone());
         let plan = plan.unwrap_or_default();
         (context.profile, context.mode) = (plan.profile, plan.mode);
         context.allowed_origins = plan.allowed_origins;
-        context.history = Some(self.history_of(case).await?);
+        context.history = Some(self.history_of(submission).await?);
         for facts in context.paths.values_mut() {
             (facts.made_in_session, facts.empty) = (false, false);
         }
         Ok(context)
     }
 
-    async fn history_of(&self, case: &Case<'_>) -> Result<History, GateError> {
+    async fn history_of(&self, submission: &Submission<'_>) -> Result<History, GateError> {
         let read = async |what: &str| {
-            let agent = case.caller.key.as_ref().map(|key| key.line());
-            let key = answers_key(&case.caller.user, agent, what);
-            let count = document::recall_counter(&*self.store, &key).await?;
+            let agent = submission.caller.key.as_ref().map(|key| key.line());
+            let key = answers_key(&submission.caller.user, agent, what);
+            let count = document::get_cached_counter(&*self.store, &key).await?;
             Ok::<_, GateError>(u32::try_from(count).unwrap_or(u32::MAX))
         };
         Ok(History { approved: read("approved").await?, rejected: read("rejected").await? })
     }
 
     /// Reports whether this is a sign-in for which the session lacks a credential.
-    fn lacks_credential(&self, case: &Case<'_>) -> bool {
-        let Action::Login { site } = &case.proposal.action else { return false };
-        let session = case.proposal.session.as_ref();
+    fn lacks_credential(&self, submission: &Submission<'_>) -> bool {
+        let Action::Login { site } = &submission.proposal.action else { return false };
+        let session = submission.proposal.session.as_ref();
         session.is_none_or(|session| self.vault.fields(session, site).is_empty())
     }
 
     /// Allows an action.
     async fn permit(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         policy: &Policy,
         judgement: Judgement,
         digest: String,
     ) -> Result<Option<Submitted>, GateError> {
         let given = Given { by: basis(&judgement), approval: None };
-        self.let_through(case, policy, judgement, digest, given).await
+        self.let_through(submission, policy, judgement, digest, given).await
     }
 
     async fn let_through(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         policy: &Policy,
         judgement: Judgement,
         digest: String,
         given: Given,
     ) -> Result<Option<Submitted>, GateError> {
         let id = ActionId::draw(&self.clock)?;
-        let mut conditions = self.conditions(case, policy, &judgement);
-        let running = Running::of(case, &id);
+        let mut conditions = self.conditions(submission, policy, &judgement);
+        let running = Running::of(submission, &id);
         let report_by = running.as_ref().map(|running| running.report_by);
         if let Some(running) = &running {
             conditions.batch.writes.push(document::insert(running)?);
         }
         let status = status_of(given.by);
-        conditions.batch.records.push(self.planned(case, status, Some(&judgement), Some(&id))?);
+        conditions.batch.records.push(self.planned(
+            submission,
+            status,
+            Some(&judgement),
+            Some(&id),
+        )?);
         match self.commit(std::mem::take(&mut conditions.batch)).await {
             Ok(_) => {
-                self.tell(case, What::ActionAllowed { action: id.clone() });
-                let session = case.proposal.session.clone();
+                self.tell(submission, What::ActionAllowed { action: id.clone() });
+                let session = submission.proposal.session.clone();
                 let Given { by, approval } = given;
                 let permit = Permit { id, digest, approval, session, report_by, by };
                 Ok(Some(Submitted::Permitted(permit, Box::new(judgement))))
             }
             Err(error) => {
-                Box::pin(self.stopped(case, error, conditions.whys, Some(judgement))).await
+                Box::pin(self.stopped(submission, error, conditions.whys, Some(judgement))).await
             }
         }
     }
 
-    fn tell(&self, case: &Case<'_>, what: What) {
+    fn tell(&self, submission: &Submission<'_>, what: What) {
         self.bus.tell(Event {
-            user: Some(case.caller.user.clone()),
-            workspace: Some(case.caller.workspace.clone()),
-            session: case.proposal.session.clone(),
+            user: Some(submission.caller.user.clone()),
+            workspace: Some(submission.caller.workspace.clone()),
+            session: submission.proposal.session.clone(),
             what,
         });
     }
 }
 
-impl Case<'_> {
-    pub(super) fn subject(&self) -> Subject {
-        Subject {
+impl Submission<'_> {
+    pub(super) fn record_owner(&self) -> RecordOwner {
+        RecordOwner {
             owner: Some(self.caller.user.to_string()),
             workspace: Some(self.caller.workspace.to_string()),
             session: self.proposal.session.as_ref().map(ToString::to_string),
@@ -309,18 +331,18 @@ impl Case<'_> {
 pub(super) const LARGE: Why = Why::TooFast("judging of large actions");
 
 /// The reason for which nothing may happen right now.
-fn standing(case: &Case<'_>) -> Option<Why> {
-    if case.control.value.halted {
+fn standing(submission: &Submission<'_>) -> Option<Why> {
+    if submission.control.value.halted {
         return Some(Why::Halted);
     }
     // An agent of this machine is told from others only by its session.
-    if case.proposal.session.is_none() && case.caller.local_agents().is_none() {
+    if submission.proposal.session.is_none() && submission.caller.local_agents().is_none() {
         return None;
     }
-    let Some(session) = case.own_session() else {
+    let Some(session) = submission.own_session() else {
         return Some(Why::NoSession);
     };
-    not_running(&session.value, case.now)
+    not_running(&session.value, submission.now)
 }
 
 /// The basis on which an action is allowed.
@@ -365,8 +387,8 @@ fn basis(judgement: &Judgement) -> Basis {
 /// Reports whether an agent asks a person and nobody has answered: lowered rules and an earlier
 /// approval do not answer this question. A person who started an `auto_confirm` session, or
 /// switched on autonomous mode, has answered.
-fn is_left_open(case: &Case<'_>, policy: &Policy) -> bool {
-    case.proposal.action.is_question() && !policy.answers_questions()
+fn is_left_open(submission: &Submission<'_>, policy: &Policy) -> bool {
+    submission.proposal.action.is_question() && !policy.answers_questions()
 }
 
 /// Reports whether the strictest finding is about a server outside of the session's origins.

@@ -4,10 +4,10 @@
 use serde_json::json;
 
 use crate::approval::{Approval, OVER, State};
-use crate::audit::{self, Subject};
+use crate::audit::{self, RecordOwner};
 use crate::clock::{Timestamp, random};
 use crate::config::days;
-use crate::document::{self, Document, Held};
+use crate::document::{self, Document, Versioned};
 use crate::event::What;
 use crate::gate::answer::event_of;
 use crate::gate::control::failed;
@@ -15,8 +15,8 @@ use crate::gate::idempotency::Idempotency;
 use crate::gate::join::join;
 use crate::gate::remember::{Declined, Remembered};
 use crate::gate::{Gate, GateError, is_conflict};
+use crate::preferences::Preferences;
 use crate::session::{End, Session};
-use crate::settings::Settings;
 use crate::store::{Batch, Erase, Kind, Query, RecordQuery};
 use crate::user::Invitation;
 
@@ -76,10 +76,10 @@ impl Gate {
     async fn retain_sooner(&self, now: Timestamp, cut: Timestamp) -> Result<(), GateError> {
         let mut query = Query::of(Kind::Settings);
         loop {
-            let all = document::find::<Settings>(&*self.store, &query).await?;
+            let all = document::find::<Preferences>(&*self.store, &query).await?;
             let Some(last) = all.last() else { return Ok(()) };
             query.after = Some(last.value.user.to_string());
-            for settings in all.iter().map(|held| &held.value) {
+            for settings in all.iter().map(|versioned| &versioned.value) {
                 let Some(sooner) = self.own_retention(settings) else { continue };
                 let before = now.before(days(sooner));
                 if before > cut {
@@ -98,7 +98,7 @@ impl Gate {
             "system_clock": step.wall.to_string(),
             "gate_clock": step.gate.to_string(),
         });
-        let record = self.record(audit::Event::ClockStepped, Subject::default(), &payload)?;
+        let record = self.record(audit::Event::ClockStepped, RecordOwner::default(), &payload)?;
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         self.clock.recorded(&step);
@@ -123,7 +123,7 @@ impl Gate {
             return Ok(());
         }
         let payload = json!({"before": before.to_string()});
-        let record = self.record(audit::Event::Cut, Subject::default(), &payload)?;
+        let record = self.record(audit::Event::Cut, RecordOwner::default(), &payload)?;
         let batch = Batch { records: vec![record], cut: Some(before), ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())
@@ -140,7 +140,7 @@ impl Gate {
             let over = document::find::<T>(&*self.store, &query).await?;
             let Some(last) = over.last() else { return Ok(()) };
             query.after = Some(last.value.id().to_owned());
-            self.delete(over.iter().filter(|held| is_old(&held.value)).collect()).await?;
+            self.delete(over.iter().filter(|versioned| is_old(&versioned.value)).collect()).await?;
         }
     }
 
@@ -153,7 +153,7 @@ impl Gate {
             if due.is_empty() {
                 return Ok(swept);
             }
-            let done = join(due.iter().map(|held| self.sweep_one(held, now))).await;
+            let done = join(due.iter().map(|versioned| self.sweep_one(versioned, now))).await;
             for what in done {
                 match what? {
                     Did::Expired => swept.approvals += 1,
@@ -164,17 +164,23 @@ impl Gate {
         }
     }
 
-    async fn sweep_one(&self, held: &Held<Approval>, now: Timestamp) -> Result<Did, GateError> {
-        let approval = &held.value;
+    async fn sweep_one(
+        &self,
+        versioned: &Versioned<Approval>,
+        now: Timestamp,
+    ) -> Result<Did, GateError> {
+        let approval = &versioned.value;
         let was_pending = approval.state.is_pending();
         if let Ok(state) = approval.state.clone().expire(&approval.request, now) {
             let overdue = self.overdue_approval(approval, now).await?;
-            self.close(held, approval.with(state), was_pending, overdue).await?;
+            self.close(versioned, approval.with(state), was_pending, overdue).await?;
             return Ok(Did::Expired);
         }
         let escalates = approval.request.escalate_at.is_some_and(|at| now >= at);
         match &approval.state {
-            State::Pending { .. } if escalates && !approval.escalated => self.escalate(held).await,
+            State::Pending { .. } if escalates && !approval.escalated => {
+                self.escalate(versioned).await
+            }
             State::Pending { .. }
             | State::Approved { .. }
             | State::Rejected { .. }
@@ -187,9 +193,9 @@ impl Gate {
         }
     }
 
-    async fn escalate(&self, held: &Held<Approval>) -> Result<Did, GateError> {
-        let next = held.value.escalate();
-        let batch = Batch { writes: vec![held.replace(&next)?], ..Batch::default() };
+    async fn escalate(&self, versioned: &Versioned<Approval>) -> Result<Did, GateError> {
+        let next = versioned.value.escalate();
+        let batch = Batch { writes: vec![versioned.replace(&next)?], ..Batch::default() };
         match self.commit(batch).await {
             Ok(_) => {
                 let approval = next.request.id.clone();
@@ -208,9 +214,9 @@ impl Gate {
         self.delete(due.iter().collect()).await
     }
 
-    async fn delete<T: Document>(&self, held: Vec<&Held<T>>) -> Result<(), GateError> {
-        let deleted = join(held.into_iter().map(async |held| {
-            self.commit(Batch { writes: vec![held.delete()], ..Batch::default() }).await
+    async fn delete<T: Document>(&self, versioned: Vec<&Versioned<T>>) -> Result<(), GateError> {
+        let deleted = join(versioned.into_iter().map(async |versioned| {
+            self.commit(Batch { writes: vec![versioned.delete()], ..Batch::default() }).await
         }))
         .await;
         for deleted in deleted {

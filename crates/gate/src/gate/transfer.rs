@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::Hash;
 use crate::caller::Caller;
-use crate::document::{self, Document, Held, Marks};
+use crate::document::{self, Document, IndexKeys, Versioned};
 use crate::gate::control::failed;
 use crate::gate::session::{looks_after, works_in};
-use crate::gate::{Gate, GateError, Look, TRIES};
+use crate::gate::{Gate, GateError, Lookup, TRIES};
 use crate::id::{FileId, SessionId};
 use crate::session::{Session, SessionState};
 use crate::store::{Batch, CommitError, Count, CountStep, Kind, StoreError, Unchanged};
@@ -104,9 +104,9 @@ impl Gate {
     /// The upload does not exist for them, or is complete.
     pub async fn abort_upload(&self, caller: &Caller, id: &FileId) -> Result<(), TransferError> {
         for _ in 0..TRIES {
-            let held = self.own(caller, id).await?;
-            self.upload_of(&held.value)?;
-            if self.drop_file(&held).await? {
+            let versioned = self.own(caller, id).await?;
+            self.upload_of(&versioned.value)?;
+            if self.drop_file(&versioned).await? {
                 return Ok(());
             }
         }
@@ -152,7 +152,7 @@ impl Gate {
 
     /// The conditions of an upload: the session is theirs and runs, and nothing is halted.
     async fn ground(&self, caller: &Caller, id: &SessionId) -> Result<Ground, TransferError> {
-        let mut unchanged = self.rights_of(caller, Look::Anew).await?;
+        let mut unchanged = self.rights_of(caller, Lookup::Fresh).await?;
         let control = self.control().await?;
         let session = self.seen(caller.into(), id).await?;
         if control.value.halted {
@@ -174,23 +174,28 @@ impl Gate {
         &self,
         reader: Reader<'_>,
         id: &SessionId,
-    ) -> Result<Held<Session>, TransferError> {
-        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(TransferError::NotFound)?;
-        let session = &held.value;
+    ) -> Result<Versioned<Session>, TransferError> {
+        let versioned: Versioned<Session> =
+            self.get(id.as_str()).await?.ok_or(TransferError::NotFound)?;
+        let session = &versioned.value;
         let may = match reader {
             Reader::Caller(caller) => works_in(caller, session),
             Reader::Person(person) => looks_after(person, session).is_ok(),
         };
-        if may { Ok(held) } else { Err(TransferError::NotFound) }
+        if may { Ok(versioned) } else { Err(TransferError::NotFound) }
     }
 
     /// A file of a session in which this caller works.
-    async fn own(&self, caller: &Caller, id: &FileId) -> Result<Held<FileMeta>, TransferError> {
-        let held: Option<Held<FileMeta>> = self.get(id.as_str()).await?;
-        let held = held.ok_or(TransferError::NotFound)?;
-        self.rights_of(caller, Look::Anew).await?;
-        self.seen(caller.into(), &held.value.session).await?;
-        Ok(held)
+    async fn own(
+        &self,
+        caller: &Caller,
+        id: &FileId,
+    ) -> Result<Versioned<FileMeta>, TransferError> {
+        let versioned: Option<Versioned<FileMeta>> = self.get(id.as_str()).await?;
+        let versioned = versioned.ok_or(TransferError::NotFound)?;
+        self.rights_of(caller, Lookup::Fresh).await?;
+        self.seen(caller.into(), &versioned.value.session).await?;
+        Ok(versioned)
     }
 
     fn upload_of(&self, meta: &FileMeta) -> Result<Upload, TransferError> {
@@ -244,8 +249,8 @@ impl Document for Taken {
         &self.id
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks { session: Some(self.session.as_str()), state: "taken", ..Marks::default() }
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys { session: Some(self.session.as_str()), state: "taken", ..IndexKeys::default() }
     }
 }
 

@@ -7,18 +7,18 @@ use crate::clock::Fake;
 
 /// An executor that keeps jobs until it is told to run one.
 #[derive(Default)]
-struct Held {
+struct ManualExecutor {
     slots: usize,
     jobs: Mutex<VecDeque<Job>>,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for ManualExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Held")
     }
 }
 
-impl Held {
+impl ManualExecutor {
     fn started(&self) -> usize {
         self.jobs.lock().unwrap().len()
     }
@@ -29,7 +29,7 @@ impl Held {
     }
 }
 
-impl Executor for Held {
+impl Executor for ManualExecutor {
     fn slots(&self) -> usize {
         self.slots
     }
@@ -56,7 +56,7 @@ impl Executor for Nowhere {
 
 struct World {
     clock: Arc<Fake>,
-    held: Arc<Held>,
+    held: Arc<ManualExecutor>,
     judging: Judging,
     done: Arc<Mutex<Vec<&'static str>>>,
 }
@@ -66,7 +66,7 @@ type Running<'a> = Pin<Box<dyn Future<Output = Result<usize, NotJudged>> + 'a>>;
 impl World {
     fn new(slots: usize) -> Self {
         let clock = Arc::new(Fake::at(Timestamp(1_000_000)));
-        let held = Arc::new(Held { slots, ..Held::default() });
+        let held = Arc::new(ManualExecutor { slots, ..ManualExecutor::default() });
         let judging = Judging::new(held.clone(), clock.clone());
         Self { clock, held, judging, done: Arc::default() }
     }

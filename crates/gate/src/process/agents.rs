@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::process::{MOST_GENERATIONS, Marks, Pid, Process, Processes};
+use crate::process::{InheritedTraits, MOST_GENERATIONS, Pid, Process, Processes};
 
 /// The folder of registrations, in the data folder.
 pub const FOLDER: &str = "agents";
@@ -34,7 +34,7 @@ const MOST_BYTES: u64 = 64 << 10;
 
 /// The relation of a process to the known agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ancestry {
     /// It belongs to none.
     Outside,
     /// It belongs to these, the nearest first.
@@ -53,7 +53,7 @@ pub struct Agents {
 #[derive(Debug, Clone, Default)]
 struct Known {
     /// The attributes that its descendants inherit, if the operating system has told.
-    marks: Option<Marks>,
+    traits: Option<InheritedTraits>,
     /// The time at which it was first seen to have ended.
     ended: Option<Timestamp>,
 }
@@ -71,7 +71,7 @@ pub fn register(data: &Path, agent: Process, processes: &dyn Processes) -> io::R
     if fs::symlink_metadata(&path).is_ok() {
         return Ok(());
     }
-    let text = serde_json::to_vec(&processes.marks(agent.pid))?;
+    let text = serde_json::to_vec(&processes.traits(agent.pid))?;
     make_private(&folder)?;
     create(&path)?.write_all(&text)
 }
@@ -120,38 +120,43 @@ impl Agents {
         self.note_with(agent, None, processes);
     }
 
-    fn note_with(&self, agent: Process, written: Option<Marks>, processes: &dyn Processes) {
+    fn note_with(
+        &self,
+        agent: Process,
+        written: Option<InheritedTraits>,
+        processes: &dyn Processes,
+    ) {
         // The server's own view takes precedence over a written one: a container sees other control
         // groups.
-        let own = agent.is_alive(processes).then(|| processes.marks(agent.pid)).flatten();
-        let marks = own.or(written);
+        let own = agent.is_alive(processes).then(|| processes.traits(agent.pid)).flatten();
+        let traits = own.or(written);
         let mut known = self.known();
         let entry = known.entry(agent).or_default();
-        if entry.marks.is_none() {
-            entry.marks = marks;
+        if entry.traits.is_none() {
+            entry.traits = traits;
         }
     }
 
     /// Determines the relation of a process to the agents.
     #[must_use]
-    pub fn standing(&self, pid: Pid, started: Option<u64>, processes: &dyn Processes) -> Standing {
+    pub fn standing(&self, pid: Pid, started: Option<u64>, processes: &dyn Processes) -> Ancestry {
         if self.read_registrations(processes).is_err() {
-            return Standing::Unknown;
+            return Ancestry::Unknown;
         }
         let known = self.known().clone();
         if known.is_empty() {
-            return Standing::Outside;
+            return Ancestry::Outside;
         }
-        let Some(line) = line_of(pid, processes) else { return Standing::Unknown };
+        let Some(line) = line_of(pid, processes) else { return Ancestry::Unknown };
         // Its id may have been given to another process since it connected.
         let same = line.first().is_some_and(|(process, _)| Some(process.started) == started);
         if !same {
-            return Standing::Unknown;
+            return Ancestry::Unknown;
         }
         match belongs_to(&line, &known, processes) {
-            None => Standing::Unknown,
-            Some(agents) if agents.is_empty() => Standing::Outside,
-            Some(agents) => Standing::Within(agents),
+            None => Ancestry::Unknown,
+            Some(agents) if agents.is_empty() => Ancestry::Outside,
+            Some(agents) => Ancestry::Within(agents),
         }
     }
 
@@ -205,7 +210,7 @@ impl Agents {
     }
 }
 
-fn read_marks(path: &Path) -> Option<Marks> {
+fn read_marks(path: &Path) -> Option<InheritedTraits> {
     use std::io::Read as _;
     let mut text = Vec::new();
     File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
@@ -248,9 +253,9 @@ fn belongs_to(
             agents.push(*process);
         }
         if processes.adopts(*parent) {
-            let marks = processes.marks(process.pid)?;
+            let traits = processes.traits(process.pid)?;
             let left_by = known.iter().filter(|(agent, known)| {
-                may_have_left(agent, known, process, &marks, processes) && !agents.contains(agent)
+                may_have_left(agent, known, process, &traits, processes) && !agents.contains(agent)
             });
             let left_by: Vec<Process> = left_by.map(|(agent, _)| *agent).collect();
             agents.extend(left_by);
@@ -264,16 +269,16 @@ fn may_have_left(
     agent: &Process,
     known: &Known,
     orphan: &Process,
-    marks: &Marks,
+    traits: &InheritedTraits,
     processes: &dyn Processes,
 ) -> bool {
     if orphan.started <= agent.started || !super::is_same_boot(orphan.started, agent.started) {
         return false;
     }
-    let same_place = known.marks.as_ref().is_some_and(|of| of.is_same_place(marks));
+    let same_place = known.traits.as_ref().is_some_and(|of| of.is_same_place(traits));
     // A process never gets an id that is still the id of a session.
-    let leads = marks.session == agent.pid;
-    same_place || leads || leader_descends(agent, orphan.pid, marks.session, processes)
+    let leads = traits.session == agent.pid;
+    same_place || leads || leader_descends(agent, orphan.pid, traits.session, processes)
 }
 
 fn leader_descends(agent: &Process, pid: Pid, leader: Pid, processes: &dyn Processes) -> bool {

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::keyring::{PublicKey, Purpose};
-use crate::record::{CHECKPOINT_EVERY, Chain, Damage, Event, Head, Mark, Noted, Numbers, Record};
+use crate::record::{
+    CHECKPOINT_EVERY, Chain, Checkpoint, Damage, Event, Head, Noted, Numbers, Record,
+};
 
 /// Walks the chain, record by record, and collects the damage.
 #[derive(Debug)]
 pub struct Verifier {
     key: PublicKey,
     at: Head,
-    head: Option<Mark>,
+    head: Option<Checkpoint>,
     /// Checkpoints that were not reached yet, by the number of their record.
-    checkpoints: BTreeMap<u64, Mark>,
+    checkpoints: BTreeMap<u64, Checkpoint>,
     /// Records that were noted down earlier and have to be found again.
     expected: BTreeMap<u64, [u8; 32]>,
     /// True when checkpoints are expected; not when only some records are verified.
@@ -71,7 +73,7 @@ impl Verifier {
             None => Head::genesis(),
         };
         let mut checkpoints = BTreeMap::new();
-        for mark in chain.marks {
+        for mark in chain.checkpoints {
             if !mark.is_signed(Purpose::Checkpoint, &key) {
                 report.damage.push(Damage::Forged("checkpoint", mark.number));
             } else if mark.number > at.number {
@@ -238,7 +240,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::keyring::Keyring;
-    use crate::record::{Draft, Subject, erasure_records};
+    use crate::record::{Draft, RecordOwner, erasure_records};
 
     fn keyring() -> Keyring {
         Keyring::from_seed(&[7; 32])
@@ -253,7 +255,7 @@ mod tests {
             let record = head.link(Draft::new(
                 Timestamp(i64::try_from(number).unwrap()),
                 Event::ActionPlanned,
-                Subject { owner, ..Subject::default() },
+                RecordOwner { owner, ..RecordOwner::default() },
                 json!({"kind": "shell", "number": number}).to_string(),
                 [u8::try_from(number % 250).unwrap(); 16],
             ));
@@ -264,7 +266,7 @@ mod tests {
             records.push(record);
         }
         let head = Some(head.sign(Purpose::Head, &keyring()));
-        (records, Chain { marks, head, ..Chain::default() })
+        (records, Chain { checkpoints: marks, head, ..Chain::default() })
     }
 
     fn verify(records: &[Record], chain: &Chain) -> Report {
@@ -295,8 +297,8 @@ mod tests {
     #[test]
     fn a_chain_that_was_begun_anew_says_where() {
         let (mut records, _) = chain(3);
-        let (subject, payload) = (Subject::default(), "{}".to_owned());
-        let draft = Draft::new(Timestamp(9), Event::BegunAnew, subject, payload, [1; 16]);
+        let (record_owner, payload) = (RecordOwner::default(), "{}".to_owned());
+        let draft = Draft::new(Timestamp(9), Event::BegunAnew, record_owner, payload, [1; 16]);
         let record = records.last().unwrap().head().link(draft);
         let head = Some(record.head().sign(Purpose::Head, &keyring()));
         records.push(record);
@@ -386,7 +388,7 @@ mod tests {
             |record| record.event = "approval".to_owned(),
             |record| record.digest[0] ^= 1,
             |record| record.content.as_mut().unwrap().payload.push(' '),
-            |record| record.content.as_mut().unwrap().subject.owner = None,
+            |record| record.content.as_mut().unwrap().record_owner.owner = None,
             |record| record.content.as_mut().unwrap().salt[0] ^= 1,
         ];
         for change in changes {
@@ -418,7 +420,7 @@ mod tests {
         let short = verify(&records, &chain).damage;
         assert_eq!(short, [Damage::End { found: 10, signed: 20 }]);
         // The checkpoint at 10 is signed too, but not as an end.
-        chain.head = chain.marks.first().cloned();
+        chain.head = chain.checkpoints.first().cloned();
         assert_eq!(verify(&records, &chain).damage, [Damage::Forged("end", 10)]);
         chain.head = None;
         assert_eq!(verify(&records, &chain).damage, [Damage::NoEnd]);

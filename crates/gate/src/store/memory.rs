@@ -10,8 +10,8 @@ use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
 use crate::record::{CHECKPOINT_EVERY, Draft, Event, Head, Numbers, Record};
 use crate::store::{
-    Batch, Chain, CommitError, Committed, Count, CountStep, Doc, Erase, Kind, Order, Pace, Query,
-    RecordQuery, Soon, Store, StoreError, Stored, Unchanged, Write,
+    Batch, BoxFuture, Chain, CommitError, Committed, Count, CountStep, Doc, Erase, Kind, Order,
+    Pace, Query, RecordQuery, Store, StoreError, Stored, Unchanged, Write,
 };
 use crate::sync::Mutex;
 
@@ -37,11 +37,15 @@ impl fmt::Debug for Memory {
 }
 
 impl Store for Memory {
-    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+    fn get<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Stored>, StoreError>> {
         Box::pin(async move { Ok(self.state.lock().docs.get(&(kind, id.to_owned())).cloned()) })
     }
 
-    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+    fn find<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>> {
         Box::pin(async move {
             let state = self.state.lock();
             let found = in_order(query.order, state.matching(query));
@@ -49,19 +53,22 @@ impl Store for Memory {
         })
     }
 
-    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+    fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move { Ok(self.state.lock().matching(query).count() as u64) })
     }
 
-    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    fn counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move { Ok(self.state.lock().counters.get(key).copied().unwrap_or(0)) })
     }
 
-    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Committed, CommitError>> {
         Box::pin(async move { self.state.lock().commit(batch) })
     }
 
-    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>> {
+    fn records<'a>(
+        &'a self,
+        query: &'a RecordQuery,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         Box::pin(async move {
             let state = self.state.lock();
             let beyond = match (query.order, query.after) {
@@ -76,13 +83,16 @@ impl Store for Memory {
     }
 
     /// The chain is signed when it is read: nobody else can access the memory before.
-    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+    fn chain(&self) -> BoxFuture<'_, Result<Chain, StoreError>> {
         Box::pin(async move {
             let State { anchor, checkpoints, head, .. } = &*self.state.lock();
             let sign = |head: &Head, purpose| head.sign(purpose, &self.keyring);
             Ok(Chain {
                 anchor: anchor.as_ref().map(|head| sign(head, Purpose::Anchor)),
-                marks: checkpoints.iter().map(|head| sign(head, Purpose::Checkpoint)).collect(),
+                checkpoints: checkpoints
+                    .iter()
+                    .map(|head| sign(head, Purpose::Checkpoint))
+                    .collect(),
                 head: head.as_ref().map(|head| sign(head, Purpose::Head)),
                 stray: 0,
             })
@@ -228,7 +238,7 @@ impl State {
             if record.event == Event::Erased.as_str() {
                 continue;
             }
-            let theirs = erase.owner.is_none() || erase.owner == content.subject.owner;
+            let theirs = erase.owner.is_none() || erase.owner == content.record_owner.owner;
             if theirs && erase.before.is_none_or(|before| record.at < before) {
                 record.content = None;
                 erased.add(record.number);
@@ -305,9 +315,9 @@ fn wants(query: &RecordQuery, record: &Record) -> bool {
     }
     match &record.content {
         Some(content) => {
-            (owner.is_none() || *owner == content.subject.owner)
-                && (workspace.is_none() || *workspace == content.subject.workspace)
-                && (session.is_none() || *session == content.subject.session)
+            (owner.is_none() || *owner == content.record_owner.owner)
+                && (workspace.is_none() || *workspace == content.record_owner.workspace)
+                && (session.is_none() || *session == content.record_owner.session)
         }
         None => owner.is_none() && workspace.is_none() && session.is_none(),
     }

@@ -19,8 +19,8 @@ use tokio::sync::oneshot;
 use crate::keyring::Keyring;
 use crate::record::Record;
 use crate::store::{
-    Batch, Chain, CommitError, Committed, Epoch, Kept, Kind, Noted, Query, RecordQuery, Soon,
-    Store, StoreError, Stored,
+    Batch, BoxFuture, CachedDoc, Chain, CommitError, Committed, Epoch, Kind, Noted, Query,
+    RecordQuery, Store, StoreError, Stored,
 };
 
 mod anew;
@@ -130,7 +130,7 @@ impl Sqlite {
         Ok(path.try_exists()?
             || match noted::read(path) {
                 Noted::Missing | Noted::NotKept => false,
-                Noted::At(mark) => mark.number > 0,
+                Noted::At(checkpoint) => checkpoint.number > 0,
                 Noted::Unreadable => true,
             })
     }
@@ -145,13 +145,13 @@ impl Sqlite {
         outcome
     }
 
-    fn recalled_doc(&self, kind: Kind, id: &str) -> Result<Option<Arc<Kept>>, StoreError> {
+    fn recalled_doc(&self, kind: Kind, id: &str) -> Result<Option<Arc<CachedDoc>>, StoreError> {
         let begun = match self.memo.doc(kind, id) {
             Ok(known) => return Ok(known),
             Err(begun) => begun,
         };
         let stored = self.readers.read(|connection| read::get(connection, kind, id))?;
-        let kept = stored.map(|stored| Arc::new(Kept::new(stored)));
+        let kept = stored.map(|stored| Arc::new(CachedDoc::new(stored)));
         // Without a writer, changes of other processes would not be noticed.
         if self.writer.is_some() {
             self.memo.keep_doc(begun, kind, id, kept.as_ref());
@@ -189,31 +189,38 @@ impl Store for Sqlite {
         Some(length(&self.path).ok()?.saturating_add(log))
     }
 
-    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+    fn get<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Stored>, StoreError>> {
         Box::pin(async move { self.readers.read(|connection| read::get(connection, kind, id)) })
     }
 
-    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+    fn find<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>> {
         Box::pin(async move { self.readers.read(|connection| read::find(connection, query)) })
     }
 
-    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+    fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move { self.readers.read(|connection| read::count(connection, query)) })
     }
 
-    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    fn counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move { self.readers.read(|connection| read::counter(connection, key)) })
     }
 
-    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Committed, CommitError>> {
         Box::pin(self.submit(batch))
     }
 
-    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>> {
+    fn records<'a>(
+        &'a self,
+        query: &'a RecordQuery,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         Box::pin(async move { self.readers.read(|connection| read::records(connection, query)) })
     }
 
-    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+    fn chain(&self) -> BoxFuture<'_, Result<Chain, StoreError>> {
         Box::pin(async move { self.readers.read(read::chain) })
     }
 
@@ -221,23 +228,23 @@ impl Store for Sqlite {
         noted::read(&self.path)
     }
 
-    fn recall<'a>(
+    fn get_cached<'a>(
         &'a self,
         kind: Kind,
         id: &'a str,
-    ) -> Soon<'a, Result<Option<Arc<Kept>>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<Arc<CachedDoc>>, StoreError>> {
         Box::pin(async move { self.recalled_doc(kind, id) })
     }
 
-    fn recall_counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    fn get_cached_counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move { self.recalled_count(key) })
     }
 
-    fn in_mind(&self, kind: Kind, id: &str) -> Option<Option<Arc<Kept>>> {
+    fn cached(&self, kind: Kind, id: &str) -> Option<Option<Arc<CachedDoc>>> {
         self.memo.doc(kind, id).ok()
     }
 
-    fn counter_in_mind(&self, key: &str) -> Option<u64> {
+    fn cached_counter(&self, key: &str) -> Option<u64> {
         self.memo.counter(key).ok()
     }
 
@@ -369,7 +376,7 @@ mod tests {
     use super::*;
     use crate::audit::{self, Verifier};
     use crate::clock::Timestamp;
-    use crate::record::{Draft, Event, Subject};
+    use crate::record::{Draft, Event, RecordOwner};
     use crate::store::{Doc, Erase, Write};
     use crate::testing::{Folder, folder};
 
@@ -404,12 +411,16 @@ mod tests {
     }
 
     fn batch(id: &str, note: &str) -> Batch {
-        batch_about(id, note, Subject { owner: Some("ann".to_owned()), ..Subject::default() })
+        batch_about(
+            id,
+            note,
+            RecordOwner { owner: Some("ann".to_owned()), ..RecordOwner::default() },
+        )
     }
 
-    fn batch_about(id: &str, note: &str, subject: Subject) -> Batch {
+    fn batch_about(id: &str, note: &str, record_owner: RecordOwner) -> Batch {
         let payload = json!({ "note": note }).to_string();
-        let draft = Draft::new(Timestamp(1), Event::Approval, subject, payload, [1; 16]);
+        let draft = Draft::new(Timestamp(1), Event::Approval, record_owner, payload, [1; 16]);
         Batch { writes: vec![Write::Insert(doc(id))], records: vec![draft], ..Batch::default() }
     }
 
@@ -546,8 +557,8 @@ mod tests {
         let about = |number: usize| {
             let name = |what| Some(format!("canary {what} {}", number % 40));
             let [owner, workspace, session] = ["owner", "workspace", "session"].map(name);
-            let subject = Subject { owner, workspace, session };
-            batch_about(&number.to_string(), &canary(number), subject)
+            let record_owner = RecordOwner { owner, workspace, session };
+            batch_about(&number.to_string(), &canary(number), record_owner)
         };
         for number in 0..400 {
             commit(&store, about(number)).unwrap();

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::transfer::{FileMeta, Running, TransferError};
 
 /// Takes one chunk of a file, slice by slice. Only the gate makes one, and only
@@ -12,7 +12,7 @@ use crate::transfer::{FileMeta, Running, TransferError};
 /// While it exists, nobody else writes the same file.
 #[derive(Debug)]
 pub struct Incoming {
-    pub(crate) held: Held<FileMeta>,
+    pub(crate) versioned: Versioned<FileMeta>,
     pub(crate) running: Running,
     /// The locked file.
     pub(crate) file: File,

@@ -4,10 +4,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign_gate::announce::{Announcer, Audience, FrontDesk};
-use countersign_gate::approval::Say;
+use countersign_gate::announce::{Announcer, Audience, ChannelAnswers};
+use countersign_gate::approval::Answer;
 use countersign_gate::channel::{
-    Answered, Channel, Desk, Dispatcher, Message, Reply, SendError, Sender as From,
+    AnswerSink, Answered, Channel, ChannelAnswer, Dispatcher, Message, SendError, Sender as From,
 };
 use countersign_gate::id::UserId;
 use countersign_gate::sweeper::Sweeper;
@@ -55,13 +55,14 @@ fn a_question_is_told_with_its_link_and_so_is_its_end() {
     assert_eq!(notice.approval, before);
     let link = format!("https://gate.example/approvals/{before}");
     assert_eq!(notice.link.as_deref(), Some(link.as_str()));
-    let desk = FrontDesk::new(&gate, Some(world.user().clone()));
-    let reply = Reply { approval: before.clone(), say: Say::Reject, from: From::Terminal };
-    assert_eq!(desk.answer(reply.clone()), Ok(Answered::Settled("rejected")));
+    let answers = ChannelAnswers::new(&gate, Some(world.user().clone()));
+    let reply =
+        ChannelAnswer { approval: before.clone(), say: Answer::Reject, from: From::Terminal };
+    assert_eq!(answers.answer(reply.clone()), Ok(Answered::Settled("rejected")));
     let Message::Settled { state: "rejected", by, .. } = next(&seen) else { panic!() };
     assert_eq!(by.as_deref(), Some("Ann"));
-    assert_eq!(desk.answer(reply), Err("already rejected".to_owned()));
-    drop((gate, desk, world));
+    assert_eq!(answers.answer(reply), Err("already rejected".to_owned()));
+    drop((gate, answers, world));
     announcer.join();
 }
 
@@ -77,13 +78,13 @@ fn a_channel_of_one_person_hears_nothing_of_others_and_cannot_answer_for_them() 
     block_on(gate.submit(&bobs, &shell("git push --force origin bob"))).map(drop).unwrap();
     let Message::Required(notice) = next(&seen) else { panic!() };
     assert_eq!(notice.user, bob.user().id);
-    let desk = FrontDesk::new(&gate, None);
+    let answers = ChannelAnswers::new(&gate, None);
     let from = From::User(bob.user().id.clone());
-    let reply = Reply { approval: annes.clone(), say: Say::Approve, from };
-    assert_eq!(desk.answer(reply.clone()), Err("there is no such approval for you".to_owned()));
-    let nobody = Reply { from: From::Terminal, ..reply };
-    assert_eq!(desk.answer(nobody), Err("nobody is known at this terminal".to_owned()));
-    drop((gate, desk, world));
+    let reply = ChannelAnswer { approval: annes.clone(), say: Answer::Approve, from };
+    assert_eq!(answers.answer(reply.clone()), Err("there is no such approval for you".to_owned()));
+    let nobody = ChannelAnswer { from: From::Terminal, ..reply };
+    assert_eq!(answers.answer(nobody), Err("nobody is known at this terminal".to_owned()));
+    drop((gate, answers, world));
     announcer.join();
 }
 

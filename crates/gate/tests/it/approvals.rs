@@ -1,8 +1,8 @@
 //! The lifecycle of an approval.
 
 use countersign_core::Action;
-use countersign_gate::approval::{Cancel, Outcome, Receipt, Say, Scope, State};
-use countersign_gate::gate::{AnswerError, Answered, Reply};
+use countersign_gate::approval::{Answer, Cancel, Outcome, Receipt, Scope, State};
+use countersign_gate::gate::{AnswerError, Answered, PersonAnswer};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::proposal::{Script, Why};
 use countersign_gate::session::Plan;
@@ -29,7 +29,7 @@ fn a_yes_runs_the_very_action_once() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "still waiting for an answer");
-    assert!(matches!(world.say(&approval, Say::Approve), Answered::Settled(_)));
+    assert!(matches!(world.say(&approval, Answer::Approve), Answered::Settled(_)));
     let permit = world.spend(&approval, &shell(RISKY)).unwrap();
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already started");
     let id = permit.id().clone();
@@ -46,7 +46,7 @@ fn a_no_is_final_and_reaches_the_agent_with_its_reason() {
     let session = world.session(Plan::default());
     let approval = world.ask(&shell(RISKY).within(&session));
     let feedback = Some("use a branch".to_owned());
-    let reply = Reply { feedback, ..Reply::plain(approval.clone(), Say::Reject) };
+    let reply = PersonAnswer { feedback, ..PersonAnswer::plain(approval.clone(), Answer::Reject) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already rejected");
     let Submitted::Refused(refusal) = world.submit(&shell(RISKY).within(&session)) else {
@@ -62,7 +62,7 @@ fn silence_is_a_refusal() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
     world.pass(121);
-    let reply = Reply::plain(approval.clone(), Say::Approve);
+    let reply = PersonAnswer::plain(approval.clone(), Answer::Approve);
     let late = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
     assert!(matches!(late, AnswerError::Settled("expired")), "{late}");
     world.sweep();
@@ -74,7 +74,7 @@ fn silence_is_a_refusal() {
 fn a_yes_that_nobody_uses_runs_out() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     world.pass(301);
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already expired");
     world.sweep();
@@ -85,7 +85,7 @@ fn a_yes_that_nobody_uses_runs_out() {
 fn what_started_and_was_never_reported_is_unknown_and_not_run_again() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let _permit = world.spend(&approval, &shell(RISKY)).unwrap();
     world.pass(601);
     world.sweep();
@@ -97,7 +97,7 @@ fn what_started_and_was_never_reported_is_unknown_and_not_run_again() {
 fn another_action_elsewhere_or_later_is_not_the_one_that_was_approved() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let elsewhere = Action::Shell { command: RISKY.into(), cwd: Some("/other".into()) };
     for other in [shell("git push --force origin prod"), Proposal::of(elsewhere)] {
         let error = world.spend(&approval, &other).unwrap_err();
@@ -112,7 +112,8 @@ fn a_yes_for_the_session_is_not_asked_again_there_and_nowhere_else() {
     let world = world();
     let session = world.session(Plan::default());
     let approval = world.ask(&shell(RISKY).within(&session));
-    let reply = Reply { scope: Scope::Session, ..Reply::plain(approval, Say::Approve) };
+    let reply =
+        PersonAnswer { scope: Scope::Session, ..PersonAnswer::plain(approval, Answer::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     assert!(matches!(world.submit(&shell(RISKY).within(&session)), Submitted::Permitted(..)));
     world.ask(&shell("git push --force origin other").within(&session));
@@ -125,7 +126,8 @@ fn a_yes_for_always_holds_for_days_is_listed_and_can_be_taken_back() {
     let world = world();
     let always = |world: &crate::world::World| {
         let approval = world.ask(&shell(RISKY));
-        let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
+        let reply =
+            PersonAnswer { scope: Scope::Always, ..PersonAnswer::plain(approval, Answer::Approve) };
         block_on(world.gate.answer(&world.owner, reply)).unwrap();
         assert!(matches!(world.submit(&shell(RISKY)), Submitted::Permitted(..)));
     };
@@ -143,7 +145,7 @@ fn a_yes_for_always_holds_for_days_is_listed_and_can_be_taken_back() {
 fn a_receipt_verifies_offline_and_only_as_it_is() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let receipt = block_on(world.gate.receipt(&world.owner, &approval)).unwrap();
     let written = serde_json::to_string_pretty(&receipt).unwrap();
     let receipt: Receipt = serde_json::from_str(&written).unwrap();
@@ -153,7 +155,7 @@ fn a_receipt_verifies_offline_and_only_as_it_is() {
     let other = shell("git push --force origin prod");
     assert!(receipt.verify_action(&other.action, &other.context, &[]).is_err());
     let mut changed = receipt.clone();
-    changed.decision.say = Say::Reject;
+    changed.decision.say = Answer::Reject;
     assert!(changed.verify(&key).is_err());
     let mut changed = receipt;
     changed.request.user = countersign_gate::id::UserId::from_bytes([1; 16]);
@@ -166,7 +168,7 @@ fn an_approval_survives_a_restart() {
     let world = crate::world::World::new(setup.clone());
     let approval = world.ask(&shell(RISKY));
     let world = world.restart(setup.clone());
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let world = world.restart(setup);
     assert!(world.spend(&approval, &shell(RISKY)).is_ok());
     world.verify();
@@ -177,7 +179,10 @@ fn an_edited_action_reaches_the_agent_and_is_what_runs() {
     let world = world();
     let asked = world.ask(&shell(RISKY));
     let wanted = shell("git push --force origin feature").action;
-    let reply = Reply { edited: Some(wanted.clone()), ..Reply::plain(asked.clone(), Say::Approve) };
+    let reply = PersonAnswer {
+        edited: Some(wanted.clone()),
+        ..PersonAnswer::plain(asked.clone(), Answer::Approve)
+    };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     let State::Cancelled { why: Cancel::Replaced { by }, .. } =
         block_on(world.gate.settled(&world.agent, &asked)).unwrap()
@@ -192,7 +197,10 @@ fn an_edited_action_reaches_the_agent_and_is_what_runs() {
 
     let other = world.ask(&shell(RISKY));
     let secret = format!("deploy --token ghp_{}", "Zq7Lm2Xw9Rt4Bv6Nc1Yh8Kd3Fs5Gj0PaUeIo");
-    let reply = Reply { edited: Some(shell(&secret).action), ..Reply::plain(other, Say::Approve) };
+    let reply = PersonAnswer {
+        edited: Some(shell(&secret).action),
+        ..PersonAnswer::plain(other, Answer::Approve)
+    };
     let error = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
     assert!(matches!(error, AnswerError::EditedHasSecrets), "{error}");
 }
@@ -203,7 +211,7 @@ fn a_receipt_for_a_script_holds_for_that_content() {
     let scripts = vec![Script::new("/work/deploy.sh", b"git push --force")];
     let proposal = Proposal { scripts, ..shell(RISKY) };
     let approval = world.ask(&proposal.clone());
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let receipt = block_on(world.gate.receipt(&world.owner, &approval)).unwrap();
     let verify =
         |scripts: &[Script]| receipt.verify_action(&proposal.action, &proposal.context, scripts);
@@ -216,12 +224,12 @@ fn a_receipt_for_a_script_holds_for_that_content() {
 fn who_comes_too_late_is_told_how_it_stands_and_changes_nothing() {
     let world = world();
     let replies = |approval: &ApprovalId| {
-        let plain = Reply::plain(approval.clone(), Say::Approve);
+        let plain = PersonAnswer::plain(approval.clone(), Answer::Approve);
         let edited = Some(shell("git push --force origin other").action);
-        [plain, Reply { edited, ..Reply::plain(approval.clone(), Say::Approve) }]
+        [plain, PersonAnswer { edited, ..PersonAnswer::plain(approval.clone(), Answer::Approve) }]
     };
     let agreed = world.ask(&shell(RISKY));
-    world.say(&agreed, Say::Approve);
+    world.say(&agreed, Answer::Approve);
     // Longer than the question would have waited, but not as long as the approval may be used.
     world.pass(121);
     for reply in replies(&agreed) {
@@ -246,7 +254,8 @@ fn an_edit_to_another_kind_or_a_higher_risk_is_asked_about_anew() {
     let delete = Action::FileDelete { path: "/work/notes.txt".into() };
     let edit = |from: &str, to: Action| {
         let asked = world.ask(&shell(from));
-        let reply = Reply { edited: Some(to), ..Reply::plain(asked, Say::Approve) };
+        let reply =
+            PersonAnswer { edited: Some(to), ..PersonAnswer::plain(asked, Answer::Approve) };
         block_on(world.gate.answer(&world.owner, reply)).unwrap()
     };
     for to in [delete, shell(critical).action] {
@@ -268,13 +277,17 @@ fn an_edited_action_is_remembered_as_far_as_it_could_be_if_it_were_proposed() {
         let asked = world.ask(&shell("terraform destroy -auto-approve"));
         // Edited into another kind, so that a new question is asked.
         let delete = Some(Action::FileDelete { path });
-        let reply = Reply { edited: delete, ..Reply::plain(asked, Say::Approve) };
+        let reply = PersonAnswer { edited: delete, ..PersonAnswer::plain(asked, Answer::Approve) };
         let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();
         let Answered::AskedAgain(asked) = answered else { panic!("{answered:?}") };
-        let reply = Reply { edited: Some(shell(to).action), ..Reply::plain(asked, Say::Approve) };
+        let reply = PersonAnswer {
+            edited: Some(shell(to).action),
+            ..PersonAnswer::plain(asked, Answer::Approve)
+        };
         let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();
         let Answered::AskedAgain(asked) = answered else { panic!("{answered:?}") };
-        let reply = Reply { scope: Scope::Always, ..Reply::plain(asked, Say::Approve) };
+        let reply =
+            PersonAnswer { scope: Scope::Always, ..PersonAnswer::plain(asked, Answer::Approve) };
         block_on(world.gate.answer(&world.owner, reply))
     };
     assert!(matches!(always(RISKY), Ok(Answered::Settled(_))));
@@ -289,10 +302,10 @@ fn refusals_are_on_record_for_whom_they_concern_and_waiting_is_none() {
     assert!(world.spend(&asked, &shell(RISKY)).is_err());
     assert!(world.recorded("spend_refused").is_empty(), "to wait is no attempt");
     let stranger = world.person("Zoe", Membership::Member);
-    assert!(world.say_as(&stranger, &asked, Say::Approve).is_err());
+    assert!(world.say_as(&stranger, &asked, Answer::Approve).is_err());
     let records = world.records();
     let refused = records.iter().find(|record| record.event == "answer_refused").unwrap();
-    let subject = &refused.content.as_ref().unwrap().subject;
+    let subject = &refused.content.as_ref().unwrap().record_owner;
     assert_eq!(subject.owner.as_deref(), Some(stranger.user().id.as_str()));
 }
 
@@ -302,7 +315,7 @@ fn a_permit_says_what_it_is_for_and_who_agreed() {
     let session = world.session(Plan::default());
     let (asked, harmless) = (shell(RISKY).within(&session), shell(SAFE));
     let approval = world.ask(&asked);
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let permit = world.spend(&approval, &asked).unwrap();
     let digest = countersign_core::digest::digest(&asked.action, &asked.context);
     assert_eq!(permit.digest(), digest);
@@ -315,7 +328,8 @@ fn a_permit_says_what_it_is_for_and_who_agreed() {
 fn a_no_reaches_no_further_than_its_question() {
     let world = world();
     let asked = world.ask(&shell(RISKY));
-    let reply = Reply { scope: Scope::Always, ..Reply::plain(asked.clone(), Say::Reject) };
+    let reply =
+        PersonAnswer { scope: Scope::Always, ..PersonAnswer::plain(asked.clone(), Answer::Reject) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     let receipt = block_on(world.gate.receipt(&world.owner, &asked)).unwrap();
     assert_eq!(receipt.decision.scope, Scope::Once);
@@ -336,7 +350,7 @@ fn a_yes_holds_no_longer_than_it_was_given_for_whatever_is_configured_since() {
     ] {
         let world = World::new(within(then));
         let asked = world.ask(&shell(RISKY));
-        world.say(&asked, Say::Approve);
+        world.say(&asked, Answer::Approve);
         let world = world.restart(within(now));
         world.pass(seconds);
         let spent = world.spend(&asked, &shell(RISKY));

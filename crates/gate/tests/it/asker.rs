@@ -3,8 +3,8 @@
 use std::task::{Context as Task, Poll, Waker};
 
 use countersign_core::Action;
-use countersign_gate::approval::Say;
-use countersign_gate::gate::Reply;
+use countersign_gate::approval::Answer;
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::SessionId;
 use countersign_gate::permit::Basis;
 use countersign_gate::process::Process;
@@ -87,7 +87,7 @@ fn a_person_who_may_see_a_question_may_wait_for_its_answer() {
     let mut wait = Box::pin(world.gate.settled_for(&world.owner, &asked));
     let mut task = Task::from_waker(Waker::noop());
     assert!(matches!(wait.as_mut().poll(&mut task), Poll::Pending));
-    world.say(&asked, Say::Reject);
+    world.say(&asked, Answer::Reject);
     assert!(matches!(wait.as_mut().poll(&mut task), Poll::Ready(Ok(()))));
     let stranger = world.person("Zoe", countersign_gate::user::Membership::Member);
     assert!(block_on(world.gate.settled_for(&stranger, &asked)).is_err());
@@ -99,7 +99,7 @@ fn a_yes_that_is_not_used_yet_is_found_by_proposing_again_and_used_once() {
     let session = world.session(Plan::default());
     let proposal = shell(RISKY).within(&session);
     let asked = world.ask(&proposal);
-    world.say(&asked, Say::Approve);
+    world.say(&asked, Answer::Approve);
     assert_eq!(world.ask(&proposal), asked, "the same question, which is agreed to");
     assert!(world.spend(&asked, &proposal).is_ok());
     assert_ne!(world.ask(&proposal), asked, "a yes is for once");
@@ -116,7 +116,7 @@ fn an_action_that_a_person_changed_is_found_by_proposing_exactly_that() {
         let (first, wanted) = (place(shell(RISKY)), place(shell("git push --force origin other")));
         let asked = world.ask(&first);
         let edited = Some(wanted.action.clone());
-        let reply = Reply { edited, ..Reply::plain(asked.clone(), Say::Approve) };
+        let reply = PersonAnswer { edited, ..PersonAnswer::plain(asked.clone(), Answer::Approve) };
         block_on(world.gate.answer(&world.owner, reply)).unwrap();
         let replaced = block_on(world.gate.replacement(&world.agent, &asked)).unwrap();
         let (by, action) = replaced.unwrap();
@@ -139,7 +139,7 @@ fn the_same_action_in_the_same_run_is_one_question_without_a_session_too() {
     let other = world.ask(&run("laptop s2"));
     assert_ne!(other, asked, "another run");
     assert_ne!(world.ask(&shell(RISKY)), asked, "nobody says which run");
-    world.say(&asked, Say::Approve);
+    world.say(&asked, Answer::Approve);
     world.pass(299);
     assert_eq!(world.ask(&run("laptop s1")), asked, "a late yes is kept for five minutes");
     assert!(world.spend(&asked, &run("laptop s1")).is_ok());
@@ -152,7 +152,7 @@ fn a_late_yes_outside_of_a_session_is_over_after_five_minutes() {
     let world = world();
     let proposal = Proposal { run: Some("laptop s1".to_owned()), ..shell(RISKY) };
     let asked = world.ask(&proposal);
-    world.say(&asked, Say::Approve);
+    world.say(&asked, Answer::Approve);
     world.pass(301);
     assert_ne!(world.ask(&proposal), asked);
 }
@@ -199,7 +199,7 @@ impl Hooked {
         else {
             panic!("it is not asked about")
         };
-        hooked.world.say(&asked.approval, Say::Approve);
+        hooked.world.say(&asked.approval, Answer::Approve);
         let _ = block_on(gate.spend(&assistant, &asked.approval, &proposal)).unwrap();
         hooked
     }

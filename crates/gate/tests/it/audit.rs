@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use countersign_core::Action;
-use countersign_gate::approval::{Outcome, Say};
+use countersign_gate::approval::{Answer, Outcome};
 use countersign_gate::audit::Record;
-use countersign_gate::gate::{Consent, ReadError, Reply};
+use countersign_gate::gate::{Consent, PersonAnswer, ReadError};
 use countersign_gate::id::WorkspaceId;
 use countersign_gate::key::Access;
+use countersign_gate::preferences::Logging;
 use countersign_gate::session::Plan;
-use countersign_gate::settings::Logging;
 use countersign_gate::store::RecordQuery;
 use countersign_gate::user::Membership;
 use countersign_gate::{Config, Person, Proposal, Submitted};
@@ -51,7 +51,7 @@ fn work(world: &World) {
     proposal.reasoning = Some("because of marker-reason".into());
     let approval = world.ask(&proposal.clone());
     let feedback = Some("marker-note".to_owned());
-    let reply = Reply { feedback, ..Reply::plain(approval.clone(), Say::Approve) };
+    let reply = PersonAnswer { feedback, ..PersonAnswer::plain(approval.clone(), Answer::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     let permit = world.spend(&approval, &proposal).unwrap();
     let error = "the remote said marker-error".into();
@@ -97,7 +97,7 @@ fn the_eight_events_are_on_record_with_their_data() {
     assert_eq!(one("action_planned")[0]["reasoning"], "because of marker-reason");
     let records = world.records();
     let subjects = records.iter().filter_map(|record| record.content.as_ref());
-    let in_session = subjects.filter(|content| content.subject.session.is_some()).count();
+    let in_session = subjects.filter(|content| content.record_owner.session.is_some()).count();
     assert!(in_session >= 9, "they can be found by their session");
     world.verify();
 }
@@ -182,7 +182,7 @@ fn users_read_their_own_admins_their_workspace_super_admins_all() {
     let own = read(&world, &bob, &of_owner(&bob)).unwrap();
     let theirs = |record: &Record| {
         let content = record.content.as_ref().unwrap();
-        content.subject.owner.as_deref() == Some(bob.user().id.as_str())
+        content.record_owner.owner.as_deref() == Some(bob.user().id.as_str())
     };
     assert!(!own.is_empty() && own.iter().all(theirs));
     assert!(closed(&bob, &of_owner(&world.owner)));
@@ -223,7 +223,7 @@ fn erasure_takes_the_content_and_leaves_the_chain() {
     // Other users keep their records, and the erasure names the person who erased.
     assert!(!read(&world, &bob, &of_owner(&bob)).unwrap().is_empty());
     let last = after.last().unwrap().content.as_ref().unwrap();
-    assert_eq!(last.subject.owner, None);
+    assert_eq!(last.record_owner.owner, None);
     let payload: Value = serde_json::from_str(&last.payload).unwrap();
     assert_eq!(payload["by"], world.user().as_str());
 }
@@ -246,9 +246,9 @@ fn erasure_takes_what_is_over_of_that_user_and_nothing_else() {
         Submitted::Waiting(waiting) => waiting.approval,
         other => panic!("{other:?}"),
     };
-    world.say_as(&bob, &theirs, Say::Reject).unwrap();
+    world.say_as(&bob, &theirs, Answer::Reject).unwrap();
     let settled = world.ask(&shell(RISKY));
-    world.say(&settled, Say::Reject);
+    world.say(&settled, Answer::Reject);
     let waits = world.ask(&shell("git push --force origin other"));
     block_on(world.gate.erase(&world.owner, world.user())).unwrap();
     assert_eq!(world.approvals("rejected"), [theirs], "of others nothing is gone");
@@ -264,7 +264,7 @@ fn retention_cuts_the_oldest_and_the_rest_verifies() {
     let world = World::new(setup.clone());
     work(&world);
     let settled = world.ask(&shell(RISKY));
-    world.say(&settled, Say::Reject);
+    world.say(&settled, Answer::Reject);
     let old = world.records().len();
     world.pass(20 * DAY);
     drop(world.submit(&shell(SAFE)));

@@ -16,17 +16,17 @@ use countersign_core::action::{DownloadFile, Field, Language, Surface, UiOp};
 use countersign_core::context::PathFacts;
 use countersign_core::{Action, Context};
 use countersign_gate::announce::{Announcer, Audience};
-use countersign_gate::approval::{Outcome, Say, Scope};
+use countersign_gate::approval::{Answer, Outcome, Scope};
 use countersign_gate::audit::Record;
 use countersign_gate::channel::{Channel, Dispatcher, Message, SendError};
 use countersign_gate::config::Rates;
-use countersign_gate::gate::{Consent, Reply, ReportedError, SiteCredential};
+use countersign_gate::gate::{Consent, PersonAnswer, ReportedError, SiteCredential};
 use countersign_gate::id::{ApprovalId, SessionId};
 use countersign_gate::key::Access;
+use countersign_gate::preferences::Logging;
 use countersign_gate::proposal::Script;
 use countersign_gate::rate::Rate;
 use countersign_gate::session::Plan;
-use countersign_gate::settings::Logging;
 use countersign_gate::store::RecordQuery;
 use countersign_gate::vault::Credential;
 use countersign_gate::{Config, Proposal, Submitted};
@@ -358,12 +358,12 @@ fn settle(
     heard: &mut Heard,
 ) {
     let feedback = Some(text.to_owned());
-    let plain = Reply::plain(approval.clone(), Say::Approve);
+    let plain = PersonAnswer::plain(approval.clone(), Answer::Approve);
     let reply = match turn % 5 {
-        0 => Reply { feedback, say: Say::Reject, ..plain },
-        1 => Reply { feedback, scope: Scope::Session, ..plain },
-        2 => Reply { feedback, scope: Scope::Always, ..plain },
-        3 => Reply { edited: Some(shell(&format!("rm -rf / # {text}")).action), ..plain },
+        0 => PersonAnswer { feedback, say: Answer::Reject, ..plain },
+        1 => PersonAnswer { feedback, scope: Scope::Session, ..plain },
+        2 => PersonAnswer { feedback, scope: Scope::Always, ..plain },
+        3 => PersonAnswer { edited: Some(shell(&format!("rm -rf / # {text}")).action), ..plain },
         _ => {
             world.pass(4_000);
             world.sweep();
@@ -551,7 +551,7 @@ fn channels_are_told_no_secret() {
     let mut heard = Heard::default();
     for action in carried {
         if let Submitted::Waiting(waiting) = world.submit(&Proposal::of(action)) {
-            let reply = Reply::plain(waiting.approval, Say::Reject);
+            let reply = PersonAnswer::plain(waiting.approval, Answer::Reject);
             let asked = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
             heard.debug(asked);
             block_on(world.gate.answer(&world.owner, reply)).unwrap();

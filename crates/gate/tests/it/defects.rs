@@ -10,15 +10,16 @@ use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
 use countersign_core::{Action, Context, Policy, Verdict, judge};
-use countersign_gate::approval::{Outcome, QuorumRow, Say, Scope, State};
+use countersign_gate::approval::{Answer, Outcome, QuorumRow, Scope, State};
 use countersign_gate::clock::{ChanceError, Clock, Timestamp};
-use countersign_gate::gate::{AnswerError, Answered, Reply, SpendError};
+use countersign_gate::gate::{AnswerError, Answered, PersonAnswer, SpendError};
 use countersign_gate::id::{ApprovalId, WorkspaceId};
 use countersign_gate::key::Access;
 use countersign_gate::proposal::{Script, Why};
 use countersign_gate::session::{End, Plan, SessionState, Violation};
 use countersign_gate::store::{
-    Batch, Chain, CommitError, Committed, Kind, Query, RecordQuery, Soon, Store, StoreError, Stored,
+    Batch, BoxFuture, Chain, CommitError, Committed, Kind, Query, RecordQuery, Store, StoreError,
+    Stored,
 };
 use countersign_gate::user::Membership;
 use countersign_gate::{Config, Gate, Parts, Proposal, Submitted};
@@ -108,8 +109,8 @@ fn navigate(url: &str) -> Action {
     Action::Navigate { url: url.into() }
 }
 
-fn edited(approval: &ApprovalId, action: Action) -> Reply {
-    Reply { edited: Some(action), ..Reply::plain(approval.clone(), Say::Approve) }
+fn edited(approval: &ApprovalId, action: Action) -> PersonAnswer {
+    PersonAnswer { edited: Some(action), ..PersonAnswer::plain(approval.clone(), Answer::Approve) }
 }
 
 fn refused(submitted: Submitted) -> Why {
@@ -149,7 +150,7 @@ fn a_signed_in_stranger_cannot_see_or_approve() {
     for person in [&member, &stranger] {
         assert!(block_on(world.gate.card(person, &approval)).is_err());
         assert!(block_on(world.gate.waiting(person)).unwrap().is_empty());
-        for say in [Say::Approve, Say::Reject] {
+        for say in [Answer::Approve, Answer::Reject] {
             let error = world.say_as(person, &approval, say).unwrap_err();
             assert!(matches!(error, AnswerError::NotFound), "{error}");
         }
@@ -157,7 +158,7 @@ fn a_signed_in_stranger_cannot_see_or_approve() {
     assert_eq!(world.recorded("answer_refused").len(), 4);
     assert_eq!(world.state(&approval), "pending");
     // Nor can their agents use or withdraw an answered question.
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let agent = world.key(&member, Access::Agent, "*");
     let spent = block_on(world.gate.spend(&agent, &approval, &shell(RISKY)));
     assert!(matches!(spent, Err(SpendError::NotFound)));
@@ -170,7 +171,7 @@ fn rejections_count_as_steps() {
     let world = world();
     let session = world.session(Plan { profile: Some("computer-use".into()), ..Plan::default() });
     let approval = world.ask(&shell(RISKY).within(&session));
-    world.say(&approval, Say::Reject);
+    world.say(&approval, Answer::Reject);
     for _ in 1..50 {
         let why = refused(world.submit(&shell(RISKY).within(&session)));
         assert_eq!(why, Why::Declined(None));
@@ -205,9 +206,9 @@ fn nobody_uses_up_the_steps_of_somebody_elses_session() {
 #[test]
 fn a_string_false_is_no_yes() {
     for text in ["\"false\"", "\"true\"", "true", "false", "1", "\"Approve\"", "\"yes\"", "null"] {
-        assert!(serde_json::from_str::<Say>(text).is_err(), "{text}");
+        assert!(serde_json::from_str::<Answer>(text).is_err(), "{text}");
     }
-    assert_eq!(serde_json::from_str::<Say>("\"approve\"").unwrap(), Say::Approve);
+    assert_eq!(serde_json::from_str::<Answer>("\"approve\"").unwrap(), Answer::Approve);
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn an_empty_group_approves_nothing() {
     let none = block_on(world.gate.answer_all(&world.owner, Vec::new()));
     assert!(matches!(none, Err(AnswerError::NoneNamed)));
     // A list of unknown ids approves nothing either.
-    let unknown = Reply::plain(ApprovalId::from_bytes([3; 16]), Say::Approve);
+    let unknown = PersonAnswer::plain(ApprovalId::from_bytes([3; 16]), Answer::Approve);
     let answers = block_on(world.gate.answer_all(&world.owner, vec![unknown])).unwrap();
     assert!(matches!(answers.as_slice(), [(_, Err(AnswerError::NotFound))]));
     assert_eq!(world.state(&approval), "pending");
@@ -227,7 +228,7 @@ fn an_empty_group_approves_nothing() {
 fn one_yes_does_not_run_twice_however_many_try_at_once() {
     let world = World::new(Setup { on_disk: true, ..Setup::default() });
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let permits: usize = std::thread::scope(|scope| {
         let tries: Vec<_> = (0..8)
             .map(|_| scope.spawn(|| usize::from(world.spend(&approval, &shell(RISKY)).is_ok())))
@@ -283,7 +284,7 @@ fn an_old_answer_is_not_reused_for_the_next_question() {
     let world = world();
     let session = world.session(Plan::default());
     let first = world.ask(&shell(RISKY).within(&session));
-    world.say(&first, Say::Approve);
+    world.say(&first, Answer::Approve);
     let other = shell("git push --force origin release").within(&session);
     let second = world.ask(&other.clone());
     assert!(world.spend(&second, &other).unwrap_err().contains("waiting"));
@@ -330,7 +331,8 @@ fn always_is_for_one_action_not_for_a_whole_tool() {
     let world = world();
     let always = |proposal: Proposal| {
         let approval = world.ask(&proposal.clone());
-        let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
+        let reply =
+            PersonAnswer { scope: Scope::Always, ..PersonAnswer::plain(approval, Answer::Approve) };
         block_on(world.gate.answer(&world.owner, reply)).unwrap();
         assert!(matches!(world.submit(&proposal), Submitted::Permitted(..)));
     };
@@ -392,11 +394,11 @@ fn two_of_two_needs_two_people() {
     let mut waiting = std::pin::pin!(world.gate.settled(&world.agent, &approval));
     let mut poll = || waiting.as_mut().poll(&mut Task::from_waker(Waker::noop()));
     assert!(poll().is_pending());
-    let first = world.say_as(&bob, &approval, Say::Approve).unwrap();
+    let first = world.say_as(&bob, &approval, Answer::Approve).unwrap();
     assert_eq!(first, Answered::Counted { have: 1, need: 2 });
     assert!(poll().is_pending(), "the first vote wakes nobody");
     assert!(world.spend(&approval, &shell(RISKY)).unwrap_err().contains("waiting"));
-    let second = world.say_as(&cid, &approval, Say::Approve).unwrap();
+    let second = world.say_as(&cid, &approval, Answer::Approve).unwrap();
     assert!(matches!(second, Answered::Settled(State::Approved { .. })));
     assert!(matches!(poll(), Poll::Ready(Ok(State::Approved { .. }))));
     assert!(world.spend(&approval, &shell(RISKY)).is_ok());
@@ -407,8 +409,8 @@ fn one_no_of_two_is_a_no() {
     let world = World::new(git_needs(2));
     let [bob, cid] = ["Bob", "Cid"].map(|name| world.person(name, Membership::Member));
     let approval = world.ask(&shell(RISKY));
-    world.say_as(&bob, &approval, Say::Approve).unwrap();
-    world.say_as(&cid, &approval, Say::Reject).unwrap();
+    world.say_as(&bob, &approval, Answer::Approve).unwrap();
+    world.say_as(&cid, &approval, Answer::Reject).unwrap();
     assert_eq!(world.state(&approval), "rejected");
 }
 
@@ -417,14 +419,14 @@ fn one_requester_cannot_satisfy_two_stages() {
     let world = World::new(git_needs(2));
     let bob = world.person("Bob", Membership::Member);
     let approval = world.ask(&shell(RISKY));
-    let own = world.say_as(&world.owner, &approval, Say::Approve).unwrap_err();
+    let own = world.say_as(&world.owner, &approval, Answer::Approve).unwrap_err();
     assert!(matches!(own, AnswerError::OthersMustAgree), "{own}");
     // The same person on two devices is one person.
     let link = block_on(world.gate.invite(&bob)).unwrap();
     let tablet = block_on(world.gate.accept(&link, "tablet")).unwrap();
     let again = block_on(world.gate.sign_in(&tablet)).unwrap();
     for person in [&bob, &again, &bob] {
-        let counted = world.say_as(person, &approval, Say::Approve).unwrap();
+        let counted = world.say_as(person, &approval, Answer::Approve).unwrap();
         assert_eq!(counted, Answered::Counted { have: 1, need: 2 });
     }
     assert_eq!(world.state(&approval), "pending");
@@ -477,7 +479,7 @@ fn a_replay_repeats_no_side_effect() {
     let setup = Setup { on_disk: true, ..Setup::default() };
     let world = World::new(setup.clone());
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let permit = world.spend(&approval, &shell(RISKY)).unwrap();
     let world = world.restart(setup);
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already started");
@@ -497,7 +499,7 @@ fn an_edit_may_not_rename_the_tool_unasked() {
     let Ok(Answered::AskedAgain(new)) = answered else { panic!("{answered:?}") };
     assert_eq!((world.state(&approval), world.state(&new)), ("cancelled", "pending"));
     assert!(world.spend(&new, &other).unwrap_err().contains("waiting"));
-    world.say(&new, Say::Approve);
+    world.say(&new, Answer::Approve);
     assert!(world.spend(&new, &other).is_ok());
 }
 
@@ -525,9 +527,9 @@ fn an_edit_does_not_get_past_those_who_must_agree() {
     let reply = edited(&approval, shell(RISKY).action);
     let answered = block_on(world.gate.answer(&world.owner, reply));
     let Ok(Answered::AskedAgain(new)) = answered else { panic!("{answered:?}") };
-    let own = world.say_as(&world.owner, &new, Say::Approve).unwrap_err();
+    let own = world.say_as(&world.owner, &new, Answer::Approve).unwrap_err();
     assert!(matches!(own, AnswerError::OthersMustAgree), "{own}");
-    world.say_as(&bob, &new, Say::Approve).unwrap();
+    world.say_as(&bob, &new, Answer::Approve).unwrap();
     assert!(world.spend(&new, &shell(RISKY)).is_ok());
 }
 
@@ -536,8 +538,9 @@ fn rejecting_one_of_a_group_leaves_the_others() {
     let world = world();
     let asked = ["a", "b", "c"]
         .map(|branch| world.ask(&shell(&format!("git push --force origin {branch}"))));
-    let says = [Say::Approve, Say::Reject, Say::Approve];
-    let replies = asked.iter().zip(says).map(|(id, say)| Reply::plain(id.clone(), say)).collect();
+    let says = [Answer::Approve, Answer::Reject, Answer::Approve];
+    let replies =
+        asked.iter().zip(says).map(|(id, say)| PersonAnswer::plain(id.clone(), say)).collect();
     let answers = block_on(world.gate.answer_all(&world.owner, replies)).unwrap();
     assert!(answers.iter().all(|(_, answer)| answer.is_ok()));
     let states = asked.map(|approval| world.state(&approval));
@@ -551,7 +554,7 @@ fn feedback_text_never_becomes_a_yes() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
     let feedback = Some("yes, approved, go ahead: {\"say\":\"approve\"}".to_owned());
-    let reply = Reply { feedback, ..Reply::plain(approval.clone(), Say::Reject) };
+    let reply = PersonAnswer { feedback, ..PersonAnswer::plain(approval.clone(), Answer::Reject) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     assert_eq!(world.state(&approval), "rejected");
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already rejected");
@@ -567,7 +570,7 @@ fn the_script_that_changed_after_approval_does_not_run() {
         Proposal { scripts, ..shell("sh deploy.sh && git push --force origin main") }
     };
     let approval = world.ask(&with(b"echo fine"));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let changed = with(b"echo evil");
     assert_eq!(
         world.spend(&approval, &changed).unwrap_err(),
@@ -612,7 +615,7 @@ fn another_device_is_not_denied_early() {
     world.sweep();
     assert_eq!(world.state(&approval), "pending");
     world.clock.pass(Duration::from_secs(119));
-    assert!(world.say_as(&phone, &approval, Say::Approve).is_ok());
+    assert!(world.say_as(&phone, &approval, Answer::Approve).is_ok());
 }
 
 #[test]
@@ -624,7 +627,7 @@ fn a_stuck_task_ends() {
         branches.map(|branch| world.ask(&shell(&format!("git push --force origin {branch}"))));
     let in_session = world.ask(&shell(RISKY).within(&session));
     for approval in [&agreed, &started] {
-        world.say(approval, Say::Approve);
+        world.say(approval, Answer::Approve);
     }
     let proposal = shell("git push --force origin started");
     drop(world.spend(&started, &proposal).unwrap());
@@ -647,7 +650,7 @@ fn a_stale_click_does_not_approve_a_newer_call() {
     let stale = world.ask(&shell(RISKY));
     let click = |approval: &ApprovalId, from: &ApprovalId| {
         let token = block_on(world.gate.card(&world.owner, from)).unwrap().token;
-        Reply { token, ..Reply::plain(approval.clone(), Say::Approve) }
+        PersonAnswer { token, ..PersonAnswer::plain(approval.clone(), Answer::Approve) }
     };
     let [old, onto_newer] = [click(&stale, &stale), click(&stale, &stale)];
     world.pass(121);
@@ -655,7 +658,7 @@ fn a_stale_click_does_not_approve_a_newer_call() {
     let newer = world.ask(&shell(RISKY));
     let error = block_on(world.gate.answer(&world.owner, old)).unwrap_err();
     assert!(matches!(error, AnswerError::Settled("expired")), "{error}");
-    let onto_newer = Reply { approval: newer.clone(), ..onto_newer };
+    let onto_newer = PersonAnswer { approval: newer.clone(), ..onto_newer };
     let error = block_on(world.gate.answer(&world.owner, onto_newer)).unwrap_err();
     assert!(matches!(error, AnswerError::Token), "{error}");
     assert_eq!(world.state(&newer), "pending");
@@ -668,7 +671,7 @@ fn a_decline_is_not_asked_again() {
     let world = world();
     let session = world.session(Plan::default());
     let approval = world.ask(&shell(RISKY).within(&session));
-    world.say(&approval, Say::Reject);
+    world.say(&approval, Answer::Reject);
     for _ in 0..3 {
         assert_eq!(refused(world.submit(&shell(RISKY).within(&session))), Why::Declined(None));
     }
@@ -693,35 +696,39 @@ impl Failing {
 }
 
 impl Store for Failing {
-    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+    fn get<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Stored>, StoreError>> {
         Box::pin(async move {
             self.fails()?;
             self.store.get(kind, id).await
         })
     }
 
-    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+    fn find<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>> {
         Box::pin(async move {
             self.fails()?;
             self.store.find(query).await
         })
     }
 
-    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+    fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
             self.fails()?;
             self.store.count(query).await
         })
     }
 
-    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    fn counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
             self.fails()?;
             self.store.counter(key).await
         })
     }
 
-    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Committed, CommitError>> {
         Box::pin(async move {
             self.fails()?;
             self.store.commit(batch).await
@@ -731,11 +738,11 @@ impl Store for Failing {
     fn records<'a>(
         &'a self,
         query: &'a RecordQuery,
-    ) -> Soon<'a, Result<Vec<countersign_gate::audit::Record>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<countersign_gate::audit::Record>, StoreError>> {
         self.store.records(query)
     }
 
-    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+    fn chain(&self) -> BoxFuture<'_, Result<Chain, StoreError>> {
         self.store.chain()
     }
 }
@@ -761,7 +768,7 @@ fn an_error_never_lowers_a_verdict() {
     let world = world();
     let session = world.session(Plan::default());
     let approval = world.ask(&shell(RISKY).within(&session));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let mut whole = 0;
     for from in 0..40 {
         let (gate, store) = failing(&world, from);
@@ -857,7 +864,7 @@ fn more_questions_than_a_person_may_have_are_refused_and_not_dropped() {
     assert_eq!(refusal.why, Why::TooManyPending(3));
     assert_eq!(world.recorded("action_planned").last().unwrap()["status"], "refused_pending");
     // Each answered question makes room for one, whatever the answer; so does expiry.
-    world.say(&asked[0], Say::Reject);
+    world.say(&asked[0], Answer::Reject);
     world.ask(&shell(RISKY));
     world.pass(121);
     world.sweep();
@@ -870,8 +877,8 @@ fn more_questions_than_a_person_may_have_are_refused_and_not_dropped() {
 fn a_second_answer_changes_nothing() {
     let world = world();
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Reject);
-    let error = world.say_as(&world.owner, &approval, Say::Approve).unwrap_err();
+    world.say(&approval, Answer::Reject);
+    let error = world.say_as(&world.owner, &approval, Answer::Approve).unwrap_err();
     assert!(matches!(error, AnswerError::Settled("rejected")), "{error}");
     assert_eq!(world.state(&approval), "rejected");
 }

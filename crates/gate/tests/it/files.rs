@@ -7,8 +7,8 @@ use std::thread;
 use countersign_gate::bytes::Hash;
 use countersign_gate::id::{FileId, SessionId};
 use countersign_gate::key::Access;
+use countersign_gate::preferences::{Logging, Preferences};
 use countersign_gate::session::Plan;
-use countersign_gate::settings::{Logging, Settings};
 use countersign_gate::store::{Kind, Query};
 use countersign_gate::transfer::{
     FileMeta, FileName, FileState, Limits, NewFile, Reader, TransferError, Upload,
@@ -402,7 +402,7 @@ fn a_name_is_on_record_only_where_more_is_wanted_and_redacted() {
     assert_eq!(minimal["bytes"], 1);
     assert!(minimal["sha256"].is_string() && minimal["id"].is_string());
     assert!(minimal.get("name").is_none(), "{minimal}");
-    let settings = |settings: &mut Settings| settings.logging = Logging::Enhanced;
+    let settings = |settings: &mut Preferences| settings.logging = Logging::Enhanced;
     block_on(world.gate.change_settings(&world.owner, settings)).unwrap();
     world.hand_in(&session, &name, b"x");
     let enhanced = world.recorded("file_received").pop().unwrap();
@@ -475,7 +475,7 @@ fn who_wants_their_records_gone_sooner_gets_their_files_gone_sooner() {
     let session = world.session(Plan::default());
     world.hand_in(&session, "a", b"x");
     block_on(world.gate.stop(&world.owner, &session)).unwrap();
-    let settings = |settings: &mut Settings| settings.retention_days = Some(3);
+    let settings = |settings: &mut Preferences| settings.retention_days = Some(3);
     block_on(world.gate.change_settings(&world.owner, settings)).unwrap();
     for (days, left) in [(2, 1), (2, 0)] {
         world.pass(days * 86_400);

@@ -1,8 +1,8 @@
 //! Defects that the random traces found, each as a test of its own.
 
 use countersign_core::policy::profile::Limits;
-use countersign_gate::approval::{Outcome, QuorumRow, Say, Scope};
-use countersign_gate::gate::{Answered, Reply};
+use countersign_gate::approval::{Answer, Outcome, QuorumRow, Scope};
+use countersign_gate::gate::{Answered, PersonAnswer};
 use countersign_gate::key::Access;
 use countersign_gate::proposal::Why;
 use countersign_gate::session::{End, Plan};
@@ -17,7 +17,7 @@ fn another_agent_of_the_same_person_can_neither_spend_nor_report_nor_withdraw() 
     let world = world();
     let other = world.key(&world.owner, Access::Agent, "file.*");
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     assert!(block_on(world.gate.spend(&other, &approval, &shell(RISKY))).is_err());
     assert!(block_on(world.gate.withdraw(&other, &approval)).is_err());
     let permit = world.spend(&approval, &shell(RISKY)).unwrap();
@@ -60,9 +60,10 @@ fn a_no_in_this_session_outweighs_a_yes_that_was_remembered_elsewhere() {
     let world = world();
     let session = world.session(Plan::default());
     let (inside, outside) = (world.ask(&shell(RISKY).within(&session)), world.ask(&shell(RISKY)));
-    let reply = Reply { scope: Scope::Always, ..Reply::plain(outside, Say::Approve) };
+    let reply =
+        PersonAnswer { scope: Scope::Always, ..PersonAnswer::plain(outside, Answer::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
-    world.say(&inside, Say::Reject);
+    world.say(&inside, Answer::Reject);
     let submitted = world.submit(&shell(RISKY).within(&session));
     assert!(matches!(submitted, Submitted::Refused(_)), "{submitted:?}");
     assert!(matches!(world.submit(&shell(RISKY)), Submitted::Permitted(..)));
@@ -72,7 +73,10 @@ fn a_no_in_this_session_outweighs_a_yes_that_was_remembered_elsewhere() {
 fn a_no_is_welcome_whatever_it_says_about_other_times() {
     let world = world();
     let approval = world.ask(&shell("terraform destroy -auto-approve"));
-    let reply = Reply { scope: Scope::Always, ..Reply::plain(approval.clone(), Say::Reject) };
+    let reply = PersonAnswer {
+        scope: Scope::Always,
+        ..PersonAnswer::plain(approval.clone(), Answer::Reject)
+    };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     assert_eq!(world.state(&approval), "rejected");
 }
@@ -89,13 +93,13 @@ fn editing_is_no_way_around_those_who_must_agree() {
     let world = World::new(Setup { config, ..Setup::default() });
     let approval = world.ask(&shell(RISKY));
     let edited = Some(shell("kubectl delete namespace staging").action);
-    let reply = Reply { edited, ..Reply::plain(approval, Say::Approve) };
+    let reply = PersonAnswer { edited, ..PersonAnswer::plain(approval, Answer::Approve) };
     let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();
     let Answered::AskedAgain(again) = answered else { panic!("{answered:?}") };
-    let reply = Reply::plain(again.clone(), Say::Approve);
+    let reply = PersonAnswer::plain(again.clone(), Answer::Approve);
     assert!(block_on(world.gate.answer(&world.owner, reply)).is_err());
     let max = world.person("Max", Membership::Member);
-    block_on(world.gate.answer(&max, Reply::plain(again, Say::Approve))).unwrap();
+    block_on(world.gate.answer(&max, PersonAnswer::plain(again, Answer::Approve))).unwrap();
 }
 
 #[test]
@@ -111,7 +115,8 @@ fn the_last_of_several_people_cannot_say_always_for_all() {
     let (bob, eve) = (world.person("B", Membership::Member), world.person("E", Membership::Member));
     let approval = world.ask(&shell(RISKY));
     let say = |person, scope| {
-        let reply = Reply { scope, ..Reply::plain(approval.clone(), Say::Approve) };
+        let reply =
+            PersonAnswer { scope, ..PersonAnswer::plain(approval.clone(), Answer::Approve) };
         block_on(world.gate.answer(person, reply))
     };
     assert!(say(&bob, Scope::Once).is_ok());

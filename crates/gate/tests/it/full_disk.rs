@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use countersign_gate::approval::Say;
-use countersign_gate::gate::{Kept, Reply, SpendError};
+use countersign_gate::approval::Answer;
+use countersign_gate::gate::{Kept, PersonAnswer, SpendError};
 use countersign_gate::proposal::Why;
 use countersign_gate::{GateError, Submitted};
 use pollster::block_on;
@@ -49,7 +49,7 @@ fn a_halt_holds_although_it_cannot_be_written_and_is_written_when_it_can_be() {
     assert!(block_on(world.gate.is_halted()).unwrap());
     let submitted = block_on(world.gate.submit(&world.agent, &shell(SAFE)));
     assert!(matches!(submitted, Err(GateError::Store(_))), "{submitted:?}");
-    let reply = Reply::plain(approval.clone(), Say::Approve);
+    let reply = PersonAnswer::plain(approval.clone(), Answer::Approve);
     assert!(block_on(world.gate.answer(&world.owner, reply)).is_err());
     make_room(&world);
     // The halt is still only in memory: nothing is allowed, and now it is recorded.
@@ -90,7 +90,7 @@ fn whoever_uses_a_yes_or_takes_a_question_back_is_told_that_nothing_was_written(
         let proposal = shell(&format!("git push --force origin {branch}"));
         (world.ask(&proposal), proposal)
     });
-    world.say(&agreed.0, Say::Approve);
+    world.say(&agreed.0, Answer::Approve);
     fill(&world);
     let spent = block_on(world.gate.spend(&world.agent, &agreed.0, &agreed.1));
     assert!(matches!(spent, Err(SpendError::Gate(GateError::Store(_)))), "{spent:?}");

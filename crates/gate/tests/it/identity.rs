@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use countersign_core::Action;
-use countersign_gate::approval::{QuorumRow, Say};
+use countersign_gate::approval::{Answer, QuorumRow};
 use countersign_gate::caller::Peer;
 use countersign_gate::config::Rates;
 use countersign_gate::event::What;
@@ -145,7 +145,7 @@ fn a_rotated_key_works_on_for_a_while_and_its_heir_uses_its_answers() {
     }
     world.pass(60);
     assert!(authenticate(&world, &old.secret).is_err());
-    world.say(&waiting.approval, Say::Approve);
+    world.say(&waiting.approval, Answer::Approve);
     // An unrelated key does not get another's questions.
     let other = make(&world, new_key(&world, &["email.send"]));
     let other = authenticate(&world, &other.secret).unwrap();
@@ -327,7 +327,7 @@ fn answer_from(world: &World, agent: Process, pid: u32, uid: u32) -> Result<(), 
     let session = world.session(Plan { process: Some(agent), ..Plan::default() });
     let approval = world.ask(&shell(RISKY).within(&session));
     let person: Person = world.owner.clone().at(Peer::of(pid, uid, &*world.processes));
-    world.say_as(&person, &approval, Say::Approve).map(drop)
+    world.say_as(&person, &approval, Answer::Approve).map(drop)
 }
 
 #[test]
@@ -389,15 +389,15 @@ fn admins_are_asked_when_a_question_escalates_and_not_before() {
     let admin = world.person("Ada", Membership::Admin);
     let member = world.person("Bob", Membership::Member);
     let approval = world.ask(&shell(RISKY));
-    let early = world.say_as(&admin, &approval, Say::Approve).unwrap_err();
+    let early = world.say_as(&admin, &approval, Answer::Approve).unwrap_err();
     assert!(matches!(early, AnswerError::NotFound), "{early}");
     let mut events = world.gate.subscribe();
     world.pass(30);
     assert_eq!(block_on(world.gate.sweep()).unwrap().escalated, 1);
     let told = events.try_recv().unwrap().what.clone();
     assert_eq!(told, What::ApprovalEscalated { approval: approval.clone() });
-    assert!(world.say_as(&member, &approval, Say::Approve).is_err());
-    assert!(world.say_as(&admin, &approval, Say::Approve).is_ok());
+    assert!(world.say_as(&member, &approval, Answer::Approve).is_err());
+    assert!(world.say_as(&admin, &approval, Answer::Approve).is_ok());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Lists, page by page: nobody sees more than their role allows.
 
 use countersign_core::{Action, RiskLevel};
-use countersign_gate::approval::{QuorumRow, Say};
-use countersign_gate::gate::{Card, Page, PeopleError, Removed, Whose};
+use countersign_gate::approval::{Answer, QuorumRow};
+use countersign_gate::gate::{Card, OwnerFilter, Page, PeopleError, Removed};
 use countersign_gate::key::Access;
 use countersign_gate::session::{Plan, Session};
 use countersign_gate::user::Membership;
@@ -11,12 +11,16 @@ use pollster::block_on;
 
 use crate::world::{RISKY, SAFE, Setup, World, shell, world};
 
-fn sessions(world: &World, person: &Person, whose: &Whose) -> Result<Vec<Session>, PeopleError> {
+fn sessions(
+    world: &World,
+    person: &Person,
+    whose: &OwnerFilter,
+) -> Result<Vec<Session>, PeopleError> {
     let page = Page::default();
     Ok(block_on(world.gate.sessions(person, whose, &[], &page))?.items)
 }
 
-fn cards(world: &World, person: &Person, whose: &Whose) -> Result<Vec<Card>, PeopleError> {
+fn cards(world: &World, person: &Person, whose: &OwnerFilter) -> Result<Vec<Card>, PeopleError> {
     let page = Page::default();
     Ok(block_on(world.gate.approvals(person, whose, &[], None, &page))?.items)
 }
@@ -45,7 +49,7 @@ fn sessions_come_newest_first_and_page_by_page() {
     started.reverse();
     let (mut paged, mut page) = (Vec::new(), Page { limit: 2, ..Page::default() });
     loop {
-        let part = world.gate.sessions(&world.owner, &Whose::Mine, &[], &page);
+        let part = world.gate.sessions(&world.owner, &OwnerFilter::Mine, &[], &page);
         let part = block_on(part).unwrap();
         paged.extend(part.items.into_iter().map(|session| session.id));
         let Some(next) = part.next else { break };
@@ -54,11 +58,13 @@ fn sessions_come_newest_first_and_page_by_page() {
     assert_eq!(paged, started);
     // A page that is exactly full is the last one.
     let page = Page { after: None, limit: 5 };
-    let whole = block_on(world.gate.sessions(&world.owner, &Whose::Mine, &[], &page)).unwrap();
+    let whole =
+        block_on(world.gate.sessions(&world.owner, &OwnerFilter::Mine, &[], &page)).unwrap();
     assert_eq!((whole.items.len(), whole.next), (5, None));
     block_on(world.gate.stop(&world.owner, &started[1])).unwrap();
     let states = ["ended"];
-    let ended = block_on(world.gate.sessions(&world.owner, &Whose::All, &states, &page)).unwrap();
+    let ended =
+        block_on(world.gate.sessions(&world.owner, &OwnerFilter::All, &states, &page)).unwrap();
     assert_eq!(ended.items.iter().map(|session| &session.id).collect::<Vec<_>>(), [&started[1]]);
 }
 
@@ -74,14 +80,16 @@ fn nobody_sees_more_sessions_and_approvals_than_their_role_allows() {
     let _ = block_on(world.gate.submit(&agent, &shell(RISKY))).unwrap();
     world.session(Plan::default());
     world.ask(&shell(RISKY));
-    let here = Whose::Workspace(world.workspace.clone());
+    let here = OwnerFilter::Workspace(world.workspace.clone());
     for (person, mine, theirs, all) in [
         (&member, 1, None, None),
         (&admin, 0, Some(2), None),
         (&stranger, 0, None, None),
         (&world.owner, 1, Some(2), Some(2)),
     ] {
-        for (whose, expected) in [(&Whose::Mine, Some(mine)), (&here, theirs), (&Whose::All, all)] {
+        for (whose, expected) in
+            [(&OwnerFilter::Mine, Some(mine)), (&here, theirs), (&OwnerFilter::All, all)]
+        {
             let (sessions, cards) = (sessions(&world, person, whose), cards(&world, person, whose));
             let Some(expected) = expected else {
                 not_allowed(&sessions);
@@ -92,7 +100,7 @@ fn nobody_sees_more_sessions_and_approvals_than_their_role_allows() {
             assert_eq!(cards.unwrap().len(), expected);
         }
     }
-    assert_eq!(sessions(&world, &stranger, &Whose::Workspace(other)).unwrap(), []);
+    assert_eq!(sessions(&world, &stranger, &OwnerFilter::Workspace(other)).unwrap(), []);
 }
 
 #[test]
@@ -105,7 +113,7 @@ fn the_history_of_a_session_holds_what_ran_out_too() {
     world.sweep();
     let page = Page::default();
     let of = async |states: &[&'static str]| {
-        let whose = Whose::Mine;
+        let whose = OwnerFilter::Mine;
         let list = world.gate.approvals(&world.owner, &whose, states, Some(&session), &page);
         list.await.unwrap().items
     };
@@ -127,7 +135,7 @@ fn a_card_shows_all_that_is_known_of_the_question() {
     proposal.context.cwd = Some("/home/ann/project".to_owned());
     proposal.reasoning = Some("the branch is stale".to_owned());
     let asked = world.ask(&proposal);
-    world.say_as(&voter, &asked, Say::Approve).unwrap();
+    world.say_as(&voter, &asked, Answer::Approve).unwrap();
     let card = block_on(world.gate.card(&world.owner, &asked)).unwrap();
     assert_eq!(card.action_json["command"], RISKY);
     assert_eq!(card.cwd.as_deref(), Some("/home/ann/project"));
@@ -147,7 +155,7 @@ fn users_and_workspaces_are_shown_to_those_who_look_after_them() {
     let admin = world.person("admin", Membership::Admin);
     let member = world.person("member", Membership::Member);
     let elsewhere = world.person_in("elsewhere", &other, Membership::Member);
-    let names = |person: &Person, whose: &Whose, limit: usize| {
+    let names = |person: &Person, whose: &OwnerFilter, limit: usize| {
         let (mut names, mut page) = (Vec::new(), Page { limit, ..Page::default() });
         loop {
             let part = block_on(world.gate.users(person, whose, Removed::Hidden, &page))?;
@@ -162,17 +170,17 @@ fn users_and_workspaces_are_shown_to_those_who_look_after_them() {
         ids.sort();
         ids
     };
-    let here = Whose::Workspace(world.workspace.clone());
+    let here = OwnerFilter::Workspace(world.workspace.clone());
     for limit in [1, 2, 100] {
         let shown = names(&admin, &here, limit).unwrap();
         assert_eq!(shown, of(&[&world.owner, &admin, &member]));
-        let all = names(&world.owner, &Whose::All, limit).unwrap();
+        let all = names(&world.owner, &OwnerFilter::All, limit).unwrap();
         assert_eq!(all, of(&[&world.owner, &admin, &member, &elsewhere]));
     }
-    assert_eq!(names(&member, &Whose::Mine, 10).unwrap(), of(&[&member]));
+    assert_eq!(names(&member, &OwnerFilter::Mine, 10).unwrap(), of(&[&member]));
     not_allowed(&names(&member, &here, 10));
-    not_allowed(&names(&admin, &Whose::All, 10));
-    not_allowed(&names(&admin, &Whose::Workspace(other.clone()), 10));
+    not_allowed(&names(&admin, &OwnerFilter::All, 10));
+    not_allowed(&names(&admin, &OwnerFilter::Workspace(other.clone()), 10));
 
     let shown = |person: &Person| block_on(world.gate.workspaces(person)).unwrap();
     assert_eq!(shown(&world.owner).len(), 2);

@@ -19,7 +19,7 @@ mod trace;
 
 use countersign_gate::clock::{System, random};
 use dice::Dice;
-use stage::Place;
+use stage::Backend;
 use trace::{Tally, Trace};
 
 /// The number of steps after which a new trace begins, so that settled approvals do not outnumber
@@ -28,19 +28,19 @@ const TRACE: u64 = 1_000;
 
 #[test]
 fn the_gate_does_what_the_model_says_in_memory() {
-    run(Place::Memory, number("TRACE_STEPS").unwrap_or(12_000), 20);
+    run(Backend::Memory, number("TRACE_STEPS").unwrap_or(12_000), 20);
 }
 
 #[test]
 fn the_gate_does_what_the_model_says_on_disk() {
-    run(Place::Disk, number("TRACE_STEPS_DISK").unwrap_or(3_000), 100);
+    run(Backend::Disk, number("TRACE_STEPS_DISK").unwrap_or(3_000), 100);
 }
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
-fn run(place: Place, steps: u64, check_every: u64) {
+fn run(backend: Backend, steps: u64, check_every: u64) {
     let seed = number("TRACE_SEED")
         .unwrap_or_else(|| u64::from(u32::from_le_bytes(random(&System).unwrap())));
     println!("{steps} steps, TRACE_SEED={seed}");
@@ -51,7 +51,7 @@ fn run(place: Place, steps: u64, check_every: u64) {
         // once.
         let own = if done.steps == 0 { seed } else { seeds.next() >> 32 };
         let length = TRACE.min(steps - done.steps);
-        let mut trace = Trace::new(place, own);
+        let mut trace = Trace::new(backend, own);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             for step in 1..=length {
                 trace.step();
@@ -61,17 +61,17 @@ fn run(place: Place, steps: u64, check_every: u64) {
             }
         }));
         if let Err(cause) = outcome {
-            eprintln!("TRACE_SEED={own} fails {place:?} at step {}:", trace.tally.steps);
+            eprintln!("TRACE_SEED={own} fails {backend:?} at step {}:", trace.tally.steps);
             trace.log.iter().for_each(|line| eprintln!("  {line}"));
             resume_unwind(cause);
         }
         done.add(&trace.tally);
         if done.steps / 50_000 > told {
             told = done.steps / 50_000;
-            println!("{place:?}: {} steps in {:.0?}", done.steps, began.elapsed());
+            println!("{backend:?}: {} steps in {:.0?}", done.steps, began.elapsed());
         }
     }
-    println!("{place:?}: {done:?} in {:.1?}", began.elapsed());
+    println!("{backend:?}: {done:?} in {:.1?}", began.elapsed());
     // A run in which nothing happened would prove nothing.
     assert!(done.permits > 0 && done.asked > 0 && done.answered > 0 && done.refused > 0);
     assert!(done.answers_refused > 0 && done.spends_refused > 0);

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use countersign_core::Policy;
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::audit::Record;
-use countersign_gate::gate::{AnswerError, Lost, Reply, SpendError};
+use countersign_gate::gate::{AnswerError, Lost, PersonAnswer, SpendError};
 use countersign_gate::store::{
-    Batch, Chain, CommitError, Committed, Kind, Query, RecordQuery, Soon, Store, StoreError, Stored,
+    Batch, BoxFuture, Chain, CommitError, Committed, Kind, Query, RecordQuery, Store, StoreError,
+    Stored,
 };
 use countersign_gate::{Config, Gate, GateError, Parts};
 use pollster::block_on;
@@ -30,23 +31,27 @@ impl fmt::Debug for Meddling {
 }
 
 impl Store for Meddling {
-    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+    fn get<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Stored>, StoreError>> {
         self.inner.get(kind, id)
     }
 
-    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+    fn find<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>> {
         self.inner.find(query)
     }
 
-    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+    fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.inner.count(query)
     }
 
-    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    fn counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.inner.counter(key)
     }
 
-    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Committed, CommitError>> {
         let meanwhile = self.meanwhile.lock().unwrap().take();
         if let Some(happens) = meanwhile {
             happens();
@@ -54,11 +59,14 @@ impl Store for Meddling {
         self.inner.commit(batch)
     }
 
-    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>> {
+    fn records<'a>(
+        &'a self,
+        query: &'a RecordQuery,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         self.inner.records(query)
     }
 
-    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+    fn chain(&self) -> BoxFuture<'_, Result<Chain, StoreError>> {
         self.inner.chain()
     }
 }
@@ -83,7 +91,7 @@ fn gate_with(world: &World, meanwhile: impl FnOnce() + Send + 'static) -> Gate {
 fn a_key_that_is_revoked_at_the_last_moment_spends_nothing() {
     let world = world();
     let asked = world.ask(&shell(RISKY));
-    world.say(&asked, Say::Approve);
+    world.say(&asked, Answer::Approve);
     let (other, owner) = (world.gate.clone(), world.owner.clone());
     let key = world.agent.key_id().unwrap().clone();
     let gate = gate_with(&world, move || block_on(other.revoke_key(&owner, &key)).unwrap());
@@ -101,7 +109,7 @@ fn a_device_that_is_signed_out_at_the_last_moment_answers_nothing() {
         let asked = world.ask(&shell(RISKY));
         let (other, owner) = (world.gate.clone(), world.owner.clone());
         let gate = gate_with(&world, move || block_on(other.sign_out(&owner)).unwrap());
-        let reply = Reply { edited, ..Reply::plain(asked.clone(), Say::Approve) };
+        let reply = PersonAnswer { edited, ..PersonAnswer::plain(asked.clone(), Answer::Approve) };
         let answered = block_on(gate.answer(&world.owner, reply));
         let revoked = matches!(answered, Err(AnswerError::Gate(GateError::Revoked(Lost::Device))));
         assert!(revoked, "{answered:?}");

@@ -1,14 +1,16 @@
 //! People and bots that are added and removed, and an audit trail that the organisation keeps.
 
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::config::Erasure;
-use countersign_gate::gate::{AnswerError, PeopleError, ReadError, Removed, SuperAdmin, Whose};
+use countersign_gate::gate::{
+    AnswerError, OwnerFilter, PeopleError, ReadError, Removed, SuperAdmin,
+};
 use countersign_gate::id::UserId;
 use countersign_gate::key::{Access, Devices, NewKey, WRITES};
+use countersign_gate::preferences::Logging;
 use countersign_gate::scope::Scope;
 use countersign_gate::secret::Secret;
 use countersign_gate::session::Plan;
-use countersign_gate::settings::Logging;
 use countersign_gate::store::{Kind, Query, RecordQuery};
 use countersign_gate::user::{Device, DeviceRole, Membership, Role};
 use countersign_gate::{Caller, Config, Person, Submitted};
@@ -66,7 +68,7 @@ fn where_the_organisation_keeps_the_record_nobody_erases_or_shortens_their_own()
         assert!(matches!(block_on(shorter), Err(PeopleError::Kept)));
     }
     // They may still change everything else.
-    let more = |settings: &mut countersign_gate::settings::Settings| {
+    let more = |settings: &mut countersign_gate::preferences::Preferences| {
         settings.logging = Logging::Enhanced;
     };
     block_on(world.gate.change_settings(&bob, more)).unwrap();
@@ -197,7 +199,8 @@ fn somebody_who_was_disabled_comes_back_and_somebody_who_was_removed_does_not() 
     assert_eq!(world.state(&question), "cancelled");
     let listed = |removed| {
         let page = countersign_gate::gate::Page::default();
-        let users = block_on(world.gate.users(&world.owner, &Whose::All, removed, &page)).unwrap();
+        let users =
+            block_on(world.gate.users(&world.owner, &OwnerFilter::All, removed, &page)).unwrap();
         users.items.into_iter().map(|user| user.name).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -225,9 +228,9 @@ fn live(world: &World, bob: &Person) {
         Submitted::Waiting(waiting) => waiting.approval,
         other => panic!("{other:?}"),
     };
-    let reply = countersign_gate::gate::Reply {
+    let reply = countersign_gate::gate::PersonAnswer {
         scope: countersign_gate::approval::Scope::Always,
-        ..countersign_gate::gate::Reply::plain(asked, Say::Approve)
+        ..countersign_gate::gate::PersonAnswer::plain(asked, Answer::Approve)
     };
     block_on(world.gate.answer(bob, reply)).unwrap();
     drop(submit(world, &agent, "git push --force origin marker-three"));
@@ -305,9 +308,9 @@ fn a_bot_has_keys_and_machines_never_signs_in_and_its_questions_go_to_administra
         Submitted::Waiting(waiting) => waiting.approval,
         other => panic!("{other:?}"),
     };
-    let answered = world.say_as(&member, &question, Say::Approve);
+    let answered = world.say_as(&member, &question, Answer::Approve);
     assert!(matches!(answered, Err(AnswerError::NotFound)), "{answered:?}");
-    world.say_as(&admin, &question, Say::Approve).unwrap();
+    world.say_as(&admin, &question, Answer::Approve).unwrap();
     assert!(block_on(world.gate.spend(&caller, &question, &shell(RISKY))).is_ok());
     let rotated =
         block_on(world.gate.rotate_key(&admin, &made.key.id, std::time::Duration::ZERO)).unwrap();

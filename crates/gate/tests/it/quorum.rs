@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use countersign_core::action::QUESTION;
 use countersign_core::policy::{SkillChoices, Source, Sources};
 use countersign_core::{Action, Context, Policy, RiskLevel, Verdict, judge};
-use countersign_gate::approval::{QuorumRow, Say, Scope, needs_others};
-use countersign_gate::gate::{AnswerError, Answered, Consent, Reach, Reply};
+use countersign_gate::approval::{Answer, QuorumRow, Scope, needs_others};
+use countersign_gate::gate::{AnswerError, Answered, Consent, PersonAnswer, Reach};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::key::Access;
 use countersign_gate::session::Plan;
@@ -75,18 +75,18 @@ fn takes_two_others(world: &World, caller: &Caller, proposal: &Proposal, how: &s
         panic!("{how}: nobody is asked")
     };
     let id = waiting.approval;
-    let own = world.say_as(&world.owner, &id, Say::Approve);
+    let own = world.say_as(&world.owner, &id, Answer::Approve);
     assert!(matches!(own, Err(AnswerError::OthersMustAgree)), "{how}: {own:?}");
     for scope in [Scope::Session, Scope::Always, Scope::Everywhere] {
-        let reply = Reply { scope, ..Reply::plain(id.clone(), Say::Approve) };
+        let reply = PersonAnswer { scope, ..PersonAnswer::plain(id.clone(), Answer::Approve) };
         let bob = world.person("Bob", Membership::Member);
         assert!(block_on(world.gate.answer(&bob, reply)).is_err(), "{how}: {scope:?}");
     }
     let (bob, eve) = (world.person("B", Membership::Member), world.person("E", Membership::Member));
-    let first = world.say_as(&bob, &id, Say::Approve).unwrap();
+    let first = world.say_as(&bob, &id, Answer::Approve).unwrap();
     assert_eq!(first, Answered::Counted { have: 1, need: 2 }, "{how}");
     assert!(block_on(world.gate.spend(caller, &id, proposal)).is_err(), "{how}");
-    assert!(matches!(world.say_as(&eve, &id, Say::Approve), Ok(Answered::Settled(_))), "{how}");
+    assert!(matches!(world.say_as(&eve, &id, Answer::Approve), Ok(Answered::Settled(_))), "{how}");
     assert!(block_on(world.gate.spend(caller, &id, proposal)).is_ok(), "{how}");
 }
 
@@ -163,7 +163,7 @@ fn a_row_is_for_the_rules_it_names_and_families_end_in_a_dot_and_a_star() {
         let config = Config { quorum: vec![row], ..Config::default() };
         let world = World::new(Setup { config, ..Setup::default() });
         let asked = world.ask(&shell(RISKY));
-        let own = world.say_as(&world.owner, &asked, Say::Approve);
+        let own = world.say_as(&world.owner, &asked, Answer::Approve);
         matches!(own, Err(AnswerError::OthersMustAgree))
     };
     for rule in ["shell.git.force-push", "shell.git.*", "shell.*"] {
@@ -180,12 +180,12 @@ fn a_yes_from_before_the_row_does_not_replace_the_others() {
     for (scope, command) in [(Scope::Always, RISKY), (Scope::Everywhere, "git push -f origin main")]
     {
         let approval = world.ask(&shell(command));
-        let reply = Reply { scope, ..Reply::plain(approval, Say::Approve) };
+        let reply = PersonAnswer { scope, ..PersonAnswer::plain(approval, Answer::Approve) };
         block_on(world.gate.answer(&world.owner, reply)).unwrap();
         assert!(matches!(world.submit(&shell(command)), Submitted::Permitted(..)));
     }
     let unspent = world.ask(&shell("git push --force origin old"));
-    world.say(&unspent, Say::Approve);
+    world.say(&unspent, Answer::Approve);
     let world = world.restart(two_others());
     takes_two_others(&world, &world.agent, &shell(RISKY), "always");
     takes_two_others(&world, &world.agent, &shell("git push -f origin main"), "everywhere");
@@ -206,10 +206,10 @@ fn an_edited_action_takes_those_whom_it_needs() {
         other => panic!("{other:?}"),
     };
     let edited = Some(shell(RISKY).action);
-    let reply = Reply { edited, ..Reply::plain(asked, Say::Approve) };
+    let reply = PersonAnswer { edited, ..PersonAnswer::plain(asked, Answer::Approve) };
     let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();
     let Answered::AskedAgain(new) = answered else { panic!("{answered:?}") };
-    let own = world.say_as(&world.owner, &new, Say::Approve);
+    let own = world.say_as(&world.owner, &new, Answer::Approve);
     assert!(matches!(own, Err(AnswerError::OthersMustAgree)), "{own:?}");
 }
 
@@ -232,13 +232,13 @@ fn a_vote_of_somebody_who_has_left_does_not_count() {
         let world = World::new(two_others());
         let [bob, eve, max] = ["B", "E", "M"].map(|name| world.person(name, Membership::Member));
         let approval = world.ask(&shell(RISKY));
-        world.say_as(&bob, &approval, Say::Approve).unwrap();
+        world.say_as(&bob, &approval, Answer::Approve).unwrap();
         leave(&world, &bob);
         // On a connection from before.
-        assert!(world.say_as(&bob, &approval, Say::Approve).is_err(), "{how}");
-        let second = world.say_as(&eve, &approval, Say::Approve).unwrap();
+        assert!(world.say_as(&bob, &approval, Answer::Approve).is_err(), "{how}");
+        let second = world.say_as(&eve, &approval, Answer::Approve).unwrap();
         assert_eq!(second, Answered::Counted { have: 1, need: 2 }, "{how}");
-        assert!(matches!(world.say_as(&max, &approval, Say::Approve), Ok(Answered::Settled(_))));
+        assert!(matches!(world.say_as(&max, &approval, Answer::Approve), Ok(Answered::Settled(_))));
         // Nor between the decision and its use.
         leave(&world, &max);
         let spent = world.spend(&approval, &shell(RISKY));
@@ -257,11 +257,11 @@ fn an_admin_who_is_no_longer_one_answers_nothing_that_has_escalated() {
     let (one, two) = (world.ask(&shell(RISKY)), world.ask(&shell(RISKY)));
     world.pass(11);
     world.sweep();
-    world.say_as(&admin, &one, Say::Approve).unwrap();
+    world.say_as(&admin, &one, Answer::Approve).unwrap();
     let (user, member) = (&admin.user().id, Some(Membership::Member));
     let lowered = world.gate.change_membership(&world.owner, user, &world.workspace, member);
     block_on(lowered).unwrap();
-    let answered = world.say_as(&admin, &two, Say::Approve);
+    let answered = world.say_as(&admin, &two, Answer::Approve);
     assert!(matches!(answered, Err(AnswerError::NotFound)), "{answered:?}");
     assert!(world.spend(&one, &shell(RISKY)).unwrap_err().starts_with("too few"));
 }
@@ -278,16 +278,17 @@ fn what_is_critical_is_remembered_for_no_time_at_all() {
     let session = world.session(Plan::default());
     let approval = world.ask(&shell(critical).within(&session));
     for scope in [Scope::Session, Scope::Always, Scope::Everywhere] {
-        let reply = Reply { scope, ..Reply::plain(approval.clone(), Say::Approve) };
+        let reply =
+            PersonAnswer { scope, ..PersonAnswer::plain(approval.clone(), Answer::Approve) };
         let answered = block_on(world.gate.answer(&world.owner, reply));
         assert!(matches!(answered, Err(AnswerError::NotForAlways)), "{scope:?}: {answered:?}");
     }
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     world.ask(&shell(critical).within(&session));
 }
 
 fn remember(world: &World, approval: ApprovalId, scope: Scope) {
-    let reply = Reply { scope, ..Reply::plain(approval, Say::Approve) };
+    let reply = PersonAnswer { scope, ..PersonAnswer::plain(approval, Answer::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
 }
 

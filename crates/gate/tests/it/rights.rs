@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use countersign_gate::approval::{Outcome, Say};
+use countersign_gate::approval::{Answer, Outcome};
 use countersign_gate::gate::{
     Allows, AnswerError, Begun, Consent, Joined, Lost, PeopleError, SpendError,
 };
@@ -107,7 +107,7 @@ fn an_agent_that_is_in_gets_nothing_once_its_right_is_gone() {
         let new = || NewFile { name: FileName::of("a.txt"), bytes: None, sha256: None };
         let upload = block_on(gate.begin_upload(agent, &session, new())).unwrap().id;
         let (asked, approved) = (ask(RISKY), ask("git push --force origin two"));
-        world.say_as(max, &approved, Say::Approve).unwrap();
+        world.say_as(max, &approved, Answer::Approve).unwrap();
         let mut waits = pin!(gate.settled(agent, &asked));
         let mut context = Context::from_waker(Waker::noop());
         assert!(waits.as_mut().poll(&mut context).is_pending());
@@ -157,7 +157,7 @@ fn a_person_s_own_assistant_goes_with_their_device() {
     block_on(world.gate.revoke_device(&world.owner, device)).unwrap();
     let error = block_on(world.gate.submit(&assistant, &shell(SAFE))).unwrap_err();
     assert_eq!(lost(&error), Some(Lost::Device));
-    let answered = world.say_as(&world.owner, &asked, Say::Approve);
+    let answered = world.say_as(&world.owner, &asked, Answer::Approve);
     assert!(matches!(answered, Err(AnswerError::Gate(GateError::Revoked(Lost::Device)))));
 }
 

@@ -7,7 +7,7 @@ use countersign_core::action::DownloadFile;
 use countersign_core::context::Mode;
 use countersign_core::policy::profile::Limits;
 use countersign_core::policy::{AppChoice, SkillChoice, SkillChoices};
-use countersign_gate::approval::{Outcome, Say};
+use countersign_gate::approval::{Answer, Outcome};
 use countersign_gate::event::What;
 use countersign_gate::gate::{AnswerError, Consent, PeopleError, SiteCredential, StartError};
 use countersign_gate::id::{ActionId, SessionId, WorkspaceId};
@@ -80,7 +80,7 @@ fn violation(world: &World) -> Value {
     let record = records.iter().rfind(|record| record.event == "violation").unwrap();
     assert_eq!(record.at, world.gate.now());
     let content = record.content.as_ref().unwrap();
-    assert_eq!(content.subject.owner.as_deref(), Some(world.user().as_str()));
+    assert_eq!(content.record_owner.owner.as_deref(), Some(world.user().as_str()));
     let payload: Value = serde_json::from_str(&content.payload).unwrap();
     let names: Vec<_> = payload.as_object().unwrap().keys().cloned().collect();
     assert_eq!(names, ["details", "message", "type"]);
@@ -208,7 +208,7 @@ fn ten_minutes_and_it_is_over() {
     let world = world();
     let id = world.session(plan("computer-use"));
     let approval = world.ask(&shell(RISKY).within(&id));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     world.pass(599);
     assert!(is_permitted(&world, &look(&id)));
     world.pass(1);
@@ -315,7 +315,7 @@ fn a_flood_of_questions_pauses_it_until_a_person_says_go_on() {
     assert!(matches!(session(&world, &id).state, SessionState::Paused { .. }));
     // Nothing is allowed in it, and approved actions wait.
     assert_eq!(refused(&world, &shell(SAFE).within(&id)).why, Why::Paused);
-    world.say(&asked[0], Say::Approve);
+    world.say(&asked[0], Answer::Approve);
     assert!(world.spend(&asked[0], &ask(0)).unwrap_err().contains("session"));
     let bob = world.person("Bob", Membership::Member);
     assert!(block_on(world.gate.resume_session(&bob, &id)).is_err());
@@ -339,7 +339,7 @@ fn stopping_one_cancels_what_waits_in_it_and_nothing_else() {
     let [waiting, agreed, other] = [(&one, "a"), (&one, "b"), (&two, "c")].map(|(id, branch)| {
         world.ask(&shell(&format!("git push --force origin {branch}")).within(id))
     });
-    world.say(&agreed, Say::Approve);
+    world.say(&agreed, Answer::Approve);
     let bob = world.person("Bob", Membership::Member);
     let refused_to_bob = block_on(world.gate.stop(&bob, &one)).unwrap_err();
     assert!(matches!(refused_to_bob, PeopleError::NotFound));
@@ -380,7 +380,7 @@ fn the_kill_switch_stops_everything_at_once_and_only_a_super_admin_lets_it_go_on
     let id = world.session(Plan::default());
     let [waiting, agreed] = ["a", "b"]
         .map(|branch| world.ask(&shell(&format!("git push --force origin {branch}")).within(&id)));
-    world.say(&agreed, Say::Approve);
+    world.say(&agreed, Answer::Approve);
     let bob = world.person("Bob", Membership::Admin);
     block_on(world.gate.halt(&bob)).unwrap();
     assert!(block_on(world.gate.is_halted()).unwrap());
@@ -389,7 +389,7 @@ fn the_kill_switch_stops_everything_at_once_and_only_a_super_admin_lets_it_go_on
     assert!(matches!(start(&world, Plan::default()), Err(StartError::Halted)));
     let states = [&waiting, &agreed].map(|approval| world.state(approval));
     assert_eq!(states, ["cancelled", "cancelled"]);
-    let late = world.say_as(&world.owner, &waiting, Say::Approve).unwrap_err();
+    let late = world.say_as(&world.owner, &waiting, Answer::Approve).unwrap_err();
     assert!(matches!(late, AnswerError::Halted), "{late}");
     assert_eq!(world.recorded("halted")[0]["by"], bob.user().id.as_str());
     assert!(matches!(block_on(world.gate.resume(&bob)), Err(PeopleError::NotAllowed)));
@@ -503,7 +503,7 @@ fn autonomous_mode_confirms_everything_but_what_always_asks_and_can_be_switched_
     let send = || Proposal::of(skill("email.send")).within(&id);
     let pay = || Proposal::of(skill("payments.send")).within(&id);
     let off = world.ask(&send());
-    world.say(&off, Say::Reject);
+    world.say(&off, Answer::Reject);
     let always = SkillChoice { confirm: None, always: true };
     let skills = [("payments.send".to_owned(), always)].into();
     let choices = SkillChoices { skills, apps: BTreeMap::new() };
@@ -518,7 +518,7 @@ fn autonomous_mode_confirms_everything_but_what_always_asks_and_can_be_switched_
     assert!(is_permitted(&world, &send()));
     assert_eq!(world.recorded("action_planned").last().unwrap()["status"], "auto_confirmed");
     let asked = world.ask(&pay());
-    world.say(&asked, Say::Reject);
+    world.say(&asked, Answer::Reject);
     assert_eq!(refused(&world, &shell(HARD).within(&id)).why, Why::Blocked);
     assert_eq!(world.recorded("settings_changed")[0]["autonomous"], true);
     set(false);

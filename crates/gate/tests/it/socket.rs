@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use countersign_core::Policy;
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::caller::Peer;
 use countersign_gate::clock::Fake;
-use countersign_gate::gate::{AnswerError, AtSocket, Consent, Reply, SpendError};
+use countersign_gate::gate::{AnswerError, AtSocket, Consent, PersonAnswer, SpendError};
 use countersign_gate::id::DeviceId;
-use countersign_gate::process::{self, Marks, Pid, Process, agents};
+use countersign_gate::process::{self, InheritedTraits, Pid, Process, agents};
 use countersign_gate::proposal::Why;
 use countersign_gate::session::Plan;
 use countersign_gate::store::{Batch, Doc, Kind, Memory, Query, Write};
@@ -30,7 +30,7 @@ fn machine(world: &World) {
         world.processes.start(Process { pid, started }, parent, UID);
     }
     // In another control group; otherwise the older agent could have left it behind.
-    let elsewhere = Marks { cgroup: "/other".to_owned(), session: 30, login: u32::MAX };
+    let elsewhere = InheritedTraits { cgroup: "/other".to_owned(), session: 30, login: u32::MAX };
     world.processes.mark(OTHER.pid, elsewhere);
 }
 
@@ -141,13 +141,13 @@ fn an_agents_process_answers_nothing_whatever_device_it_shows() {
     assert!(!world.gate.is_an_agents(Some(peer(&world, 5))) && !world.gate.is_an_agents(None));
     // The question belongs to no session, so only the process itself identifies the agent.
     let asked = world.ask(&shell(RISKY));
-    for say in [Say::Approve, Say::Reject] {
+    for say in [Answer::Approve, Answer::Reject] {
         let person = world.owner.clone().at(peer(&world, 20));
         let error = world.say_as(&person, &asked, say).unwrap_err();
         assert!(matches!(error, AnswerError::FromTheAgent), "{error}");
     }
     let person = world.owner.clone().at(peer(&world, 5));
-    assert!(world.say_as(&person, &asked, Say::Approve).is_ok());
+    assert!(world.say_as(&person, &asked, Answer::Approve).is_ok());
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn the_socket_alone_says_yes_only_while_its_owner_has_no_device() {
     let person = owner_at(&world, 5);
     assert!(person.is_unproven() && person.device().is_none());
     assert!(!world.owner.is_unproven());
-    let error = world.say_as(&person, &asked, Say::Approve).unwrap_err();
+    let error = world.say_as(&person, &asked, Answer::Approve).unwrap_err();
     assert!(matches!(error, AnswerError::NeedsDevice), "{error}");
-    assert!(world.say_as(&person, &asked, Say::Reject).is_ok(), "a no is always welcome");
+    assert!(world.say_as(&person, &asked, Answer::Reject).is_ok(), "a no is always welcome");
 
     let secret = block_on(world.gate.request_device(world.user(), "server")).unwrap();
     let machine = Device::id_of(&secret);
@@ -170,7 +170,7 @@ fn the_socket_alone_says_yes_only_while_its_owner_has_no_device() {
     block_on(world.gate.sign_out(&world.owner)).unwrap();
     let person = owner_at(&world, 5);
     assert!(!person.is_unproven());
-    assert!(world.say_as(&person, &later, Say::Approve).is_ok());
+    assert!(world.say_as(&person, &later, Answer::Approve).is_ok());
     assert!(block_on(world.gate.has_console(&other.user().id)).unwrap());
     // A person who is bound to a channel is not a process, and needs no device.
     let member = block_on(world.gate.by_channel(&other.user().id)).unwrap();
@@ -182,7 +182,9 @@ fn a_person_at_a_channel_says_yes_though_they_have_a_device() {
     let world = world();
     let person = block_on(world.gate.by_channel(world.user())).unwrap();
     let asked = world.ask(&shell(RISKY));
-    assert!(block_on(world.gate.answer(&person, Reply::plain(asked, Say::Approve))).is_ok());
+    assert!(
+        block_on(world.gate.answer(&person, PersonAnswer::plain(asked, Answer::Approve))).is_ok()
+    );
 }
 
 #[test]

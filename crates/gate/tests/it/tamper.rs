@@ -5,8 +5,8 @@ mod matrix;
 
 use std::time::Duration;
 
-use countersign_gate::approval::{QuorumRow, Say, Scope};
-use countersign_gate::gate::{AnswerError, Answered, PeopleError, Reply};
+use countersign_gate::approval::{Answer, QuorumRow, Scope};
+use countersign_gate::gate::{AnswerError, Answered, PeopleError, PersonAnswer};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::user::Membership;
 use countersign_gate::{Config, Proposal, Submitted};
@@ -68,7 +68,7 @@ fn a_state_that_was_flipped_to_approved_does_not_run() {
     let approval = world.ask(&shell(RISKY));
     // With a decision that belongs to another question.
     let other = world.ask(&shell(OTHER));
-    world.say(&other, Say::Approve);
+    world.say(&other, Answer::Approve);
     let borrowed = body(&world, &other)["state"].clone();
     change(&world, &approval, |forged| forged["state"] = borrowed);
     cannot_be_used(world, &approval, &shell(RISKY), TAMPERED);
@@ -78,7 +78,7 @@ fn a_state_that_was_flipped_to_approved_does_not_run() {
 fn a_signed_no_is_no_yes_under_another_name() {
     let world = World::new(on_disk());
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Reject);
+    world.say(&approval, Answer::Reject);
     change(&world, &approval, |forged| {
         forged["state"]["state"] = json!("approved");
         forged["state"]["until"] = json!(i64::MAX);
@@ -97,7 +97,7 @@ fn a_decision_that_was_replaced_does_not_run() {
     ] {
         let world = World::new(on_disk());
         let approval = world.ask(&shell(RISKY));
-        world.say(&approval, Say::Approve);
+        world.say(&approval, Answer::Approve);
         change(&world, &approval, |forged| forged["state"]["decision"][field] = value);
         assert!(block_on(world.gate.receipt(&world.owner, &approval)).is_err(), "{field}");
         cannot_be_used(world, &approval, &shell(RISKY), TAMPERED);
@@ -119,7 +119,7 @@ fn a_request_that_was_changed_is_neither_shown_answered_nor_used() {
         let approval = world.ask(&shell(RISKY));
         change(&world, &approval, |forged| forged["request"][field] = value);
         for person in [&bob, &world.owner] {
-            let refused = world.say_as(person, &approval, Say::Approve).unwrap_err();
+            let refused = world.say_as(person, &approval, Answer::Approve).unwrap_err();
             let foreign = matches!(refused, AnswerError::NotFound);
             assert!(foreign || refused.to_string() == TAMPERED, "{field}: {refused}");
             assert!(block_on(world.gate.card(person, &approval)).is_err(), "{field}");
@@ -142,7 +142,7 @@ fn details_that_were_swapped_are_not_shown_or_answered() {
     for approval in [&approval, &other] {
         let not_shown = block_on(world.gate.card(&world.owner, approval)).unwrap_err();
         assert!(matches!(not_shown, PeopleError::Tampered(_)), "{not_shown:?}");
-        let refused = world.say_as(&world.owner, approval, Say::Approve).unwrap_err();
+        let refused = world.say_as(&world.owner, approval, Answer::Approve).unwrap_err();
         assert!(matches!(refused, AnswerError::Tampered(_)), "{refused}");
     }
     assert_eq!(world.recorded("answer_refused").len(), 2);
@@ -154,7 +154,7 @@ fn a_whole_approval_does_not_pass_for_another() {
     let world = World::new(on_disk());
     let approval = world.ask(&shell(RISKY));
     let other = world.ask(&shell(OTHER));
-    world.say(&other, Say::Approve);
+    world.say(&other, Answer::Approve);
     // Everything signed and sealed is genuine, but it is stored under another id.
     let genuine = body(&world, &other);
     forge(&world, &approval, &genuine);
@@ -176,23 +176,23 @@ fn a_vote_that_nobody_cast_does_not_count() {
     let [bob, cid] = ["Bob", "Cid"].map(|name| world.person(name, Membership::Member));
     let [approval, other] = [RISKY, OTHER].map(|command| world.ask(&shell(command)));
     for id in [&approval, &other] {
-        world.say_as(&bob, id, Say::Approve).unwrap();
+        world.say_as(&bob, id, Answer::Approve).unwrap();
     }
     let mut forged = body(&world, &approval);
     let mut vote = forged["state"]["votes"][0].clone();
     vote["by"] = json!(world.user().as_str());
     forged["state"]["votes"].as_array_mut().unwrap().push(vote);
     forge(&world, &approval, &forged);
-    let refused = world.say_as(&cid, &approval, Say::Approve).unwrap_err();
+    let refused = world.say_as(&cid, &approval, Answer::Approve).unwrap_err();
     assert!(matches!(refused, AnswerError::Tampered(_)), "{refused}");
     // Nor one that was cast on another question.
     let third = world.ask(&shell("git push --force origin third"));
     let borrowed = body(&world, &other)["state"]["votes"].clone();
     change(&world, &third, |forged| forged["state"]["votes"] = borrowed);
-    let refused = world.say_as(&cid, &third, Say::Approve).unwrap_err();
+    let refused = world.say_as(&cid, &third, Answer::Approve).unwrap_err();
     assert!(matches!(refused, AnswerError::Tampered(_)), "{refused}");
     // Untouched approvals go on.
-    let settled = world.say_as(&cid, &other, Say::Approve).unwrap();
+    let settled = world.say_as(&cid, &other, Answer::Approve).unwrap();
     assert!(matches!(settled, Answered::Settled(_)));
 }
 
@@ -200,7 +200,7 @@ fn a_vote_that_nobody_cast_does_not_count() {
 fn a_yes_that_was_made_to_last_longer_does_not() {
     let world = World::new(on_disk());
     let approval = world.ask(&shell(RISKY));
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     change(&world, &approval, |forged| forged["state"]["until"] = json!(i64::MAX));
     world.clock.pass(Duration::from_secs(301));
     cannot_be_used(world, &approval, &shell(RISKY), "already expired");
@@ -211,14 +211,14 @@ fn a_token_of_another_question_is_refused_and_recorded() {
     let world = World::new(on_disk());
     let [approval, other] = [RISKY, OTHER].map(|command| world.ask(&shell(command)));
     let token = block_on(world.gate.card(&world.owner, &other)).unwrap().token;
-    let reply = Reply { token, ..Reply::plain(approval.clone(), Say::Approve) };
+    let reply = PersonAnswer { token, ..PersonAnswer::plain(approval.clone(), Answer::Approve) };
     let refused = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
     assert!(matches!(refused, AnswerError::Token), "{refused}");
     // Nor with its hash in place of the other's.
     let hash = body(&world, &other)["request"]["token"].clone();
     let token = block_on(world.gate.card(&world.owner, &other)).unwrap().token;
     change(&world, &approval, |forged| forged["request"]["token"] = hash);
-    let reply = Reply { token, ..Reply::plain(approval.clone(), Say::Approve) };
+    let reply = PersonAnswer { token, ..PersonAnswer::plain(approval.clone(), Answer::Approve) };
     let refused = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
     assert!(matches!(refused, AnswerError::Tampered(_)), "{refused}");
     let whys: Vec<_> =
@@ -230,8 +230,8 @@ fn a_token_of_another_question_is_refused_and_recorded() {
 fn a_second_use_and_a_late_use_are_refused_and_recorded() {
     let world = World::new(on_disk());
     let [used, late] = [RISKY, OTHER].map(|command| world.ask(&shell(command)));
-    world.say(&used, Say::Approve);
-    world.say(&late, Say::Approve);
+    world.say(&used, Answer::Approve);
+    world.say(&late, Answer::Approve);
     drop(world.spend(&used, &shell(RISKY)).unwrap());
     assert!(world.spend(&used, &shell(RISKY)).is_err());
     world.pass(301);
@@ -255,7 +255,7 @@ fn a_record_that_was_changed_dropped_or_added_is_noticed() {
     ] {
         let world = World::new(on_disk());
         let approval = world.ask(&shell(RISKY));
-        world.say(&approval, Say::Approve);
+        world.say(&approval, Answer::Approve);
         world.verify();
         world.sql(statement);
         assert!(!block_on(world.gate.verify()).unwrap().damage.is_empty(), "{statement}");
@@ -266,7 +266,8 @@ fn a_record_that_was_changed_dropped_or_added_is_noticed() {
 fn a_remembered_yes_that_was_written_into_the_database_lets_nothing_through() {
     let world = World::new(on_disk());
     let approval = world.ask(&shell(RISKY));
-    let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
+    let reply =
+        PersonAnswer { scope: Scope::Always, ..PersonAnswer::plain(approval, Answer::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     assert!(matches!(world.submit(&shell(RISKY)), Submitted::Permitted(..)));
     world.sql(

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use countersign_core::policy::profile::Limits;
-use countersign_gate::approval::{Say, Scope};
+use countersign_gate::approval::{Answer, Scope};
 use countersign_gate::clock::Clock as _;
-use countersign_gate::gate::Reply;
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::{ApprovalId, SessionId};
 use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::rate::Rate;
@@ -92,15 +92,15 @@ struct Deadline {
     name: &'static str,
     /// Its duration.
     lasts: Duration,
-    begin: fn(&World) -> Thing,
+    begin: fn(&World) -> Expiring,
     /// Reports whether it still exists. This must not use it up.
-    lives: fn(&World, &Thing) -> bool,
+    lives: fn(&World, &Expiring) -> bool,
     /// True when it ends early if the clock is set forward. Retention never does.
     follows: bool,
 }
 
 /// The subject of a deadline.
-enum Thing {
+enum Expiring {
     Approval(ApprovalId),
     Link(Secret),
     Session(SessionId),
@@ -120,9 +120,9 @@ fn deadlines() -> Vec<Deadline> {
         Deadline {
             name: "a question",
             lasts: Duration::from_mins(10),
-            begin: |world| Thing::Approval(world.ask(&shell(RISKY))),
+            begin: |world| Expiring::Approval(world.ask(&shell(RISKY))),
             lives: |world, thing| {
-                let Thing::Approval(approval) = thing else { return false };
+                let Expiring::Approval(approval) = thing else { return false };
                 world.sweep();
                 world.state(approval) == "pending"
             },
@@ -133,11 +133,11 @@ fn deadlines() -> Vec<Deadline> {
             lasts: Duration::from_mins(5),
             begin: |world| {
                 let approval = world.ask(&shell(RISKY));
-                world.say(&approval, Say::Approve);
-                Thing::Approval(approval)
+                world.say(&approval, Answer::Approve);
+                Expiring::Approval(approval)
             },
             lives: |world, thing| {
-                let Thing::Approval(approval) = thing else { return false };
+                let Expiring::Approval(approval) = thing else { return false };
                 world.sweep();
                 world.state(approval) == "approved"
             },
@@ -146,9 +146,9 @@ fn deadlines() -> Vec<Deadline> {
         Deadline {
             name: "a link",
             lasts: Duration::from_mins(15),
-            begin: |world| Thing::Link(block_on(world.gate.invite(&world.owner)).unwrap()),
+            begin: |world| Expiring::Link(block_on(world.gate.invite(&world.owner)).unwrap()),
             lives: |world, thing| {
-                let Thing::Link(link) = thing else { return false };
+                let Expiring::Link(link) = thing else { return false };
                 // A link works only once, so it is not tried while it exists.
                 let invitations = "SELECT count(*) FROM docs WHERE kind = 'invitation'";
                 world.sweep();
@@ -163,10 +163,10 @@ fn deadlines() -> Vec<Deadline> {
             lasts: Duration::from_mins(2),
             begin: |world| {
                 let limits = Limits { session_seconds: Some(120), ..Limits::default() };
-                Thing::Session(world.session(Plan { limits, ..Plan::default() }))
+                Expiring::Session(world.session(Plan { limits, ..Plan::default() }))
             },
             lives: |world, thing| {
-                let Thing::Session(session) = thing else { return false };
+                let Expiring::Session(session) = thing else { return false };
                 world.sweep();
                 block_on(world.gate.session(&world.owner, session)).unwrap().is_alive()
             },
@@ -185,10 +185,10 @@ fn deadlines() -> Vec<Deadline> {
                     writes: Rate::per_minute(1_000),
                     expires_at: Some(world.gate.now().after(Duration::from_hours(1))),
                 };
-                Thing::Key(block_on(world.gate.create_key(&world.owner, key)).unwrap().secret)
+                Expiring::Key(block_on(world.gate.create_key(&world.owner, key)).unwrap().secret)
             },
             lives: |world, thing| {
-                let Thing::Key(secret) = thing else { return false };
+                let Expiring::Key(secret) = thing else { return false };
                 block_on(world.gate.authenticate(secret, None)).is_ok()
             },
             follows: true,
@@ -198,9 +198,12 @@ fn deadlines() -> Vec<Deadline> {
             lasts: DAY * 30,
             begin: |world| {
                 let approval = world.ask(&shell(RISKY));
-                let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
+                let reply = PersonAnswer {
+                    scope: Scope::Always,
+                    ..PersonAnswer::plain(approval, Answer::Approve)
+                };
                 block_on(world.gate.answer(&world.owner, reply)).unwrap();
-                Thing::Nothing
+                Expiring::Nothing
             },
             lives: |world, _| {
                 world.sweep();
@@ -215,7 +218,7 @@ fn deadlines() -> Vec<Deadline> {
                 for branch in ["one", "two"] {
                     world.ask(&shell(&format!("git push --force origin {branch}")));
                 }
-                Thing::Nothing
+                Expiring::Nothing
             },
             lives: |world, _| {
                 // A proposal that cannot be asked about is refused; one that can leaves a question.
@@ -231,7 +234,7 @@ fn deadlines() -> Vec<Deadline> {
             lasts: DAY * 30,
             begin: |world| {
                 drop(world.submit(&shell(SAFE)));
-                Thing::Nothing
+                Expiring::Nothing
             },
             lives: |world, _| {
                 // The last record stays; that is not the first one.
@@ -295,11 +298,11 @@ fn a_late_answer_and_an_old_yes_are_refused_after_the_clock_was_set_back() {
             let late = world.ask(&shell(RISKY));
             let other = "git push --force origin release";
             let old = world.ask(&shell(other));
-            world.say(&old, Say::Approve);
+            world.say(&old, Answer::Approve);
             world.clock.set(world.clock.now().before(back));
             let world = if restart { world.restart(setup()) } else { world };
             world.pass(601);
-            assert!(world.say_as(&world.owner, &late, Say::Approve).is_err(), "{back:?}");
+            assert!(world.say_as(&world.owner, &late, Answer::Approve).is_err(), "{back:?}");
             assert_eq!(world.spend(&old, &shell(other)).unwrap_err(), "already expired");
         }
     }

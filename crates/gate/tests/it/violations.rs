@@ -4,7 +4,7 @@ use countersign_core::action::DownloadFile;
 use countersign_core::policy::profile::Limits;
 use countersign_core::policy::{Policy, Source, Sources};
 use countersign_core::{Action, Verdict};
-use countersign_gate::approval::{Outcome, Say};
+use countersign_gate::approval::{Answer, Outcome};
 use countersign_gate::gate::{Consent, ReportedError, SiteCredential};
 use countersign_gate::id::{ActionId, SessionId};
 use countersign_gate::key::Access;
@@ -131,7 +131,7 @@ fn an_action_that_nobody_reports_in_time_is_a_violation_asked_about_or_not() {
     );
     let asked = shell(RISKY).within(&id);
     let approval = world.ask(&asked);
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let spent = world.spend(&approval, &asked).unwrap();
     assert!(spent.report_by().is_some());
     world.pass(29);
@@ -273,7 +273,7 @@ fn answers_to_another_agent_say_nothing_about_this_one() {
     let (_, before) = risk(&other, "git push --force origin a");
     for number in 0..9 {
         let (approval, _) = risk(&world.agent, &format!("git push --force origin b{number}"));
-        world.say(&approval, Say::Reject);
+        world.say(&approval, Answer::Reject);
     }
     let (_, told_no) = risk(&world.agent, "git push --force origin c");
     let (_, after) = risk(&other, "git push --force origin d");
@@ -314,7 +314,7 @@ fn a_report_about_an_action_that_is_not_stored_says_so_on_record() {
 
     let asked = shell(RISKY);
     let approval = world.ask(&asked);
-    world.say(&approval, Say::Approve);
+    world.say(&approval, Answer::Approve);
     let permit = world.spend(&approval, &asked).unwrap();
     block_on(world.gate.report(&world.agent, permit.id(), None, Outcome::Done, None)).unwrap();
     assert_eq!(last(&world, "action_executed")["unchecked"], Value::Null);

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use countersign_core::Policy;
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::audit::Record;
 use countersign_gate::rate::Rate;
 use countersign_gate::session::Plan;
 use countersign_gate::store::{
-    Batch, Chain, CommitError, Committed, Kind, Query, RecordQuery, Soon, Store, StoreError, Stored,
+    Batch, BoxFuture, Chain, CommitError, Committed, Kind, Query, RecordQuery, Store, StoreError,
+    Stored,
 };
 use countersign_gate::{Config, Gate, Parts, Proposal, Submitted};
 use pollster::block_on;
@@ -24,11 +25,15 @@ struct Counting {
 }
 
 impl Store for Counting {
-    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+    fn get<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Stored>, StoreError>> {
         self.store.get(kind, id)
     }
 
-    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+    fn find<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>> {
         Box::pin(async move {
             let found = self.store.find(query).await?;
             if query.kind == Kind::Approval {
@@ -38,23 +43,26 @@ impl Store for Counting {
         })
     }
 
-    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+    fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.store.count(query)
     }
 
-    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    fn counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.store.counter(key)
     }
 
-    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Committed, CommitError>> {
         self.store.commit(batch)
     }
 
-    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>> {
+    fn records<'a>(
+        &'a self,
+        query: &'a RecordQuery,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         self.store.records(query)
     }
 
-    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+    fn chain(&self) -> BoxFuture<'_, Result<Chain, StoreError>> {
         self.store.chain()
     }
 }
@@ -86,7 +94,7 @@ fn asking_reads_only_questions_about_the_same_action() {
         for branch in 0..20 {
             let asked = world.ask(&way(push(branch)));
             if branch % 2 == 0 {
-                world.say(&asked, Say::Approve);
+                world.say(&asked, Answer::Approve);
             }
         }
     }
@@ -133,7 +141,7 @@ fn a_question_from_before_there_were_fingerprints_is_found_again() {
     let world = World::new(on_disk());
     let (waits, agreed) = (in_run(push(1)), in_run(push(2)));
     let asked = [world.ask(&waits), world.ask(&agreed)];
-    world.say(&asked[1], Say::Approve);
+    world.say(&asked[1], Answer::Approve);
     world.sql(
         "DROP INDEX docs_by_fingerprint;
          ALTER TABLE docs DROP COLUMN fingerprint;

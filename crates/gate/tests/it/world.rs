@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use countersign_core::{Action, Policy};
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::audit::Record;
 use countersign_gate::clock::{Fake, Timestamp};
-use countersign_gate::gate::{AnswerError, Answered, Consent, Reply};
+use countersign_gate::gate::{AnswerError, Answered, Consent, PersonAnswer};
 use countersign_gate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
 use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::keyring::Keyring;
@@ -148,8 +148,8 @@ impl World {
         }
     }
 
-    pub(crate) fn say(&self, approval: &ApprovalId, say: Say) -> Answered {
-        block_on(self.gate.answer(&self.owner, Reply::plain(approval.clone(), say))).unwrap()
+    pub(crate) fn say(&self, approval: &ApprovalId, say: Answer) -> Answered {
+        block_on(self.gate.answer(&self.owner, PersonAnswer::plain(approval.clone(), say))).unwrap()
     }
 
     pub(crate) fn spend(
@@ -204,9 +204,9 @@ impl World {
         &self,
         person: &Person,
         approval: &ApprovalId,
-        say: Say,
+        say: Answer,
     ) -> Result<Answered, AnswerError> {
-        block_on(self.gate.answer(person, Reply::plain(approval.clone(), say)))
+        block_on(self.gate.answer(person, PersonAnswer::plain(approval.clone(), say)))
     }
 
     /// All records.

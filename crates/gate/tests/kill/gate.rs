@@ -11,9 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use countersign_core::{Action, Policy};
-use countersign_gate::approval::{Outcome, Say};
+use countersign_gate::approval::{Answer, Outcome};
 use countersign_gate::clock::System;
-use countersign_gate::gate::{AnswerError, Reply, SpendError};
+use countersign_gate::gate::{AnswerError, PersonAnswer, SpendError};
 use countersign_gate::id::{ActionId, ApprovalId};
 use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::process;
@@ -36,7 +36,7 @@ fn no_permit_is_given_twice_and_no_question_lost_when_the_gate_is_killed() {
     let folder = Folder::new(seed);
     let secrets = set_up(&folder.0);
     let mut dice = Dice(seed);
-    let mut told = Told::default();
+    let mut told = Reported::default();
     for _ in 0..kills {
         let moment = Duration::from_micros(20_000 + dice.below(130_000));
         let mut child = Command::new(env::current_exe().unwrap());
@@ -112,8 +112,8 @@ impl Child {
     }
 
     fn advance(&self, id: &ApprovalId, name: &str, dice: &mut Dice) {
-        let answer = if dice.below(5) == 0 { Say::Reject } else { Say::Approve };
-        match block_on(self.gate.answer(&self.owner, Reply::plain(id.clone(), answer))) {
+        let answer = if dice.below(5) == 0 { Answer::Reject } else { Answer::Approve };
+        match block_on(self.gate.answer(&self.owner, PersonAnswer::plain(id.clone(), answer))) {
             Ok(_) => say(&format!("ack answer {id} {answer:?}")),
             Err(AnswerError::Settled(_)) => {}
             Err(error) => say(&format!("failed answer: {error}")),
@@ -182,7 +182,7 @@ fn open(folder: &Path) -> Gate {
 
 /// The steps that all children so far reported as done.
 #[derive(Default)]
-struct Told {
+struct Reported {
     asked: BTreeSet<ApprovalId>,
     answered: BTreeMap<ApprovalId, String>,
     spent: BTreeSet<ApprovalId>,
@@ -192,7 +192,7 @@ struct Told {
     end: u64,
 }
 
-impl Told {
+impl Reported {
     fn listen(&mut self, lines: &[String]) {
         for line in lines {
             let mut words = line.split(' ');

@@ -5,13 +5,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use countersign_gate::Caller;
-use countersign_gate::approval::Say;
-use countersign_gate::gate::{Answered as GateAnswer, Reply, WaitingFirst, Whose};
+use countersign_gate::approval::Answer;
+use countersign_gate::gate::{Answered as GateAnswer, OwnerFilter, PersonAnswer, WaitingFirst};
 use countersign_gate::id::{ApprovalId, SessionId, WorkspaceId};
 use countersign_gate::secret::Secret;
 use countersign_wire::{
-    Answer, AnswerOne, Answered, Answers, AnswersGiven, ApprovalCard, ApprovalState, Confirmation,
-    path,
+    AnswerBody, AnswerOne, Answered, Answers, AnswersGiven, ApprovalCard, ApprovalState,
+    Confirmation, path,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,7 +28,7 @@ use crate::route::{Route, Who, get, post};
 /// The questions to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct ListQuery {
     /// Only those in this state; `pending` are those that wait for an answer of yours.
     state: Option<ApprovalState>,
     /// Only those of this session.
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Vec<Route> {
         get(path::APPROVALS, "list_approvals")
             .by(Who::PersonOrLocalAgent)
             .says("Questions, newest first; with `state=pending` those waiting for you, oldest first. An agent over the socket sees those of its own session.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<ApprovalCard>>(200)
             .to(list),
         get(path::APPROVAL, "show_approval")
@@ -68,7 +68,7 @@ pub(super) fn routes() -> Vec<Route> {
         post(path::APPROVAL_RESPOND, "respond")
             .says("Answers a question, once: a second answer changes nothing.")
             .by_socket_alone()
-            .takes::<Answer>()
+            .takes::<AnswerBody>()
             .gives::<Answered>(200)
             .to(respond),
         post(path::APPROVALS_RESPOND, "respond_all")
@@ -88,13 +88,13 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(
     State(app): State<App>,
     identity: Identity,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<ApprovalCard>>, Problem> {
     let person = match identity {
         Identity::Person(person) => person,
         Identity::Caller(caller) => return list_own(&app, &caller, which).await,
     };
-    let Which { state, session_id, workspace_id, all, cursor, limit } = which;
+    let ListQuery { state, session_id, workspace_id, all, cursor, limit } = which;
     let plain = !all && workspace_id.is_none() && session_id.is_none() && cursor.is_none();
     if matches!(state, Some(ApprovalState::Pending)) && plain {
         let WaitingFirst { cards, damaged, .. } =
@@ -113,9 +113,9 @@ async fn list(
 async fn list_own(
     app: &App,
     caller: &Caller,
-    which: Which,
+    which: ListQuery,
 ) -> Result<Json<Listed<ApprovalCard>>, Problem> {
-    let Which { state, session_id, workspace_id, all, cursor, limit } = which;
+    let ListQuery { state, session_id, workspace_id, all, cursor, limit } = which;
     let session = session_id.filter(|_| !all && workspace_id.is_none());
     let session = session.ok_or_else(|| Problem::bad_request("name a `session_id` of yours"))?;
     let states: Vec<_> = state.iter().map(|state| state.as_str()).collect();
@@ -124,11 +124,11 @@ async fn list_own(
     Ok(Json(Listed::of(found, ApprovalCard::from)))
 }
 
-pub(super) fn whose(workspace: Option<WorkspaceId>, all: bool) -> Whose {
+pub(super) fn whose(workspace: Option<WorkspaceId>, all: bool) -> OwnerFilter {
     match workspace {
-        Some(workspace) => Whose::Workspace(workspace),
-        None if all => Whose::All,
-        None => Whose::Mine,
+        Some(workspace) => OwnerFilter::Workspace(workspace),
+        None if all => OwnerFilter::All,
+        None => OwnerFilter::Mine,
     }
 }
 
@@ -195,12 +195,12 @@ async fn respond(
     State(app): State<App>,
     Signed(person): Signed,
     Path(id): Path<ApprovalId>,
-    body::Json(body): body::Json<Answer>,
+    body::Json(body): body::Json<AnswerBody>,
 ) -> Result<Json<Answered>, Problem> {
-    let Answer { approved, feedback, scope, token, edited } = body;
+    let AnswerBody { approved, feedback, scope, token, edited } = body;
     let (say, token) =
         (say(approved), token.as_ref().map(|token| token_of(token.expose())).transpose()?);
-    let reply = Reply { approval: id.clone(), say, scope, feedback, token, edited };
+    let reply = PersonAnswer { approval: id.clone(), say, scope, feedback, token, edited };
     let answered = app.gate.answer(&person, reply).await?;
     Ok(Json(accepted(&id, answered)))
 }
@@ -215,14 +215,14 @@ async fn respond_all(
         let id = ApprovalId::parse(&approval_id)?;
         // A malformed token is a wrong token: it spoils only its own answer.
         let token = token.as_ref().map(|token| token_of(token.expose()));
-        Ok((Reply { feedback, ..Reply::plain(id, say(approved)) }, token))
+        Ok((PersonAnswer { feedback, ..PersonAnswer::plain(id, say(approved)) }, token))
     });
     let replies = replies.collect::<Result<_, Problem>>()?;
     Ok(Json(AnswersGiven { results: answer_all(&app, &person, replies).await? }))
 }
 
 /// An answer, and the token it came with.
-pub(crate) type WithToken = (Reply, Option<Result<Secret, Problem>>);
+pub(crate) type WithToken = (PersonAnswer, Option<Result<Secret, Problem>>);
 
 /// Answers each question with its own token. An error in one answer is reported for that one only.
 pub(crate) async fn answer_all(
@@ -233,7 +233,7 @@ pub(crate) async fn answer_all(
     let (mut views, mut sound) = (Vec::new(), Vec::new());
     for (reply, token) in replies {
         match token.transpose() {
-            Ok(token) => sound.push(Reply { token, ..reply }),
+            Ok(token) => sound.push(PersonAnswer { token, ..reply }),
             Err(problem) => views.push(rejected(&reply.approval, Some(&problem))),
         }
     }
@@ -249,8 +249,8 @@ pub(crate) async fn answer_all(
     Ok(views)
 }
 
-const fn say(approved: bool) -> Say {
-    if approved { Say::Approve } else { Say::Reject }
+const fn say(approved: bool) -> Answer {
+    if approved { Answer::Approve } else { Answer::Reject }
 }
 
 pub(crate) fn token_of(text: &str) -> Result<Secret, Problem> {

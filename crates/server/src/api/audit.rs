@@ -24,7 +24,7 @@ use crate::route::{Route, Who, get};
 /// The records to list. Without a user or a workspace: everybody's, for super admins.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Which {
+struct ListQuery {
     /// Only about this user.
     user_id: Option<UserId>,
     /// Only of this workspace.
@@ -63,13 +63,13 @@ pub(super) fn routes() -> Vec<Route> {
         get(path::AUDIT, "list_audit")
             .by(Who::PersonOrKey)
             .says("Records, newest first: your own, your workspace's, or all, as your role allows. A key needs `audit.read`.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<Value>>(200)
             .to(list),
         get(path::AUDIT_EXPORT, "export_audit")
             .by(Who::PersonOrKey)
             .says("The same, oldest first, one JSON record per line.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives_media(200, "application/jsonl")
             .to(export_all),
         get(path::AUDIT_VERIFY, "verify_audit")
@@ -79,10 +79,10 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-impl Which {
+impl ListQuery {
     fn query(self, order: Order) -> Result<RecordQuery, Problem> {
         let Self { user_id, workspace_id, session_id, event, from, until, cursor, limit } = self;
-        let rest = history::Which { session_id, event, from, until, cursor, limit };
+        let rest = history::ListQuery { session_id, event, from, until, cursor, limit };
         let owner = user_id.map(|id| id.to_string());
         let workspace = workspace_id.map(|id| id.to_string());
         Ok(RecordQuery { owner, workspace, ..rest.query(order)? })
@@ -92,7 +92,7 @@ impl Which {
 async fn list(
     State(app): State<App>,
     identity: Identity,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<Value>>, Problem> {
     Ok(Json(listed(&app, &identity.into(), &which.query(Order::Newest)?).await?))
 }
@@ -100,7 +100,7 @@ async fn list(
 async fn export_all(
     State(app): State<App>,
     identity: Identity,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     lines(app, identity.into(), which.query(Order::Oldest)?, "countersign-audit.jsonl").await
 }

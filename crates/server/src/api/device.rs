@@ -23,7 +23,7 @@ use crate::sign_in::sign_in_url;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "WhoseDevices")]
-struct Which {
+struct ListQuery {
     /// Somebody you look after; yourself, if nobody is named.
     user_id: Option<UserId>,
 }
@@ -89,7 +89,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get(path::DEVICES, "list_devices")
             .says("Your devices, or those of somebody you manage.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<DeviceView>>(200)
             .to(list),
         post(path::DEVICES, "request_device")
@@ -136,7 +136,7 @@ impl DeviceView {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<DeviceView>>, Problem> {
     let user = which.user_id.unwrap_or_else(|| person.user().id.clone());
     let devices = app.gate.devices_of(&person, &user).await?;

@@ -29,7 +29,7 @@ const BLOCK: usize = 256 * 1024;
 /// The files to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct ListQuery {
     cursor: Option<FileId>,
     #[schemars(range(min = 1, max = 200))]
     limit: Option<u16>,
@@ -53,7 +53,7 @@ pub(super) fn routes() -> Vec<Route> {
         get(path::SESSION_FILES, "list_files")
             .by(Who::Either)
             .says("The files of a session, oldest first.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<FileView>>(200)
             .to(list),
         get(path::SESSION_FILES_ZIP, "zip_files")
@@ -96,7 +96,7 @@ async fn list(
     State(app): State<App>,
     identity: Identity,
     Path(session): Path<SessionId>,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<FileView>>, Problem> {
     let limit = usize::from(which.limit.unwrap_or(50).clamp(1, 200));
     let files = app.gate.files(reader(&identity), &session, which.cursor.as_ref(), limit).await?;

@@ -28,7 +28,7 @@ use crate::route::{Route, get, row};
 /// The records to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Which {
+pub(super) struct ListQuery {
     /// Only of this session.
     pub(super) session_id: Option<String>,
     /// Only of this event, such as `action_planned` or `approval`.
@@ -52,12 +52,12 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get(path::HISTORY, "list_history")
             .says("The records of what your agents did and what was decided, newest first.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<Value>>(200)
             .to(list),
         get(path::HISTORY_EXPORT, "export_history")
             .says("All of these, oldest first, one JSON record per line.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives_media(200, "application/jsonl")
             .to(export_all),
         row(axum::http::Method::DELETE, path::HISTORY, "erase_history")
@@ -67,7 +67,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-impl Which {
+impl ListQuery {
     pub(super) fn query(&self, order: Order) -> Result<RecordQuery, Problem> {
         let known = |name: &String| {
             let event = Event::ALL.iter().map(|event| event.as_str()).find(|word| word == name);
@@ -91,7 +91,7 @@ impl Which {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<Value>>, Problem> {
     let query = RecordQuery { owner: Some(own(&person)), ..which.query(Order::Newest)? };
     Ok(Json(listed(&app, &Reader::Person(person), &query).await?))
@@ -115,7 +115,7 @@ pub(crate) fn own(person: &Person) -> String {
 async fn export_all(
     State(app): State<App>,
     Signed(person): Signed,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     let query = RecordQuery { owner: Some(own(&person)), ..which.query(Order::Oldest)? };
     lines(app, Reader::Person(person), query, "countersign-history.jsonl").await

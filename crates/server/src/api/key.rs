@@ -28,7 +28,7 @@ use crate::view::time;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "WhoseKeys")]
-struct Which {
+struct ListQuery {
     /// Somebody you look after; yourself, if nobody is named.
     user_id: Option<UserId>,
 }
@@ -105,7 +105,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get(path::KEYS, "list_keys")
             .says("Your keys, or those of somebody you manage, with how often each was used.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<KeyView>>(200)
             .to(list),
         post(path::KEYS, "create_key")
@@ -157,7 +157,7 @@ fn made(new: NewSecret) -> Made {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<KeyView>>, Problem> {
     let user = which.user_id.unwrap_or_else(|| person.user().id.clone());
     let keys = app.gate.keys_of(&person, &user).await?;

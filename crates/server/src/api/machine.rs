@@ -21,7 +21,7 @@ use crate::route::{Route, Who, get, post};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "WhichMachines")]
-struct Which {
+struct ListQuery {
     /// Only the machines of a workspace you look after.
     workspace_id: Option<WorkspaceId>,
     /// Everybody's, for super admins.
@@ -66,7 +66,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get(path::MACHINES, "list_machines")
             .says("The last check that each machine reported.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<MachineView>>(200)
             .to(list),
         post(path::MACHINES, "prove_machine")
@@ -81,9 +81,9 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<MachineView>>, Problem> {
-    let Which { workspace_id, all, cursor, limit } = which;
+    let ListQuery { workspace_id, all, cursor, limit } = which;
     let whose = whose(workspace_id, all);
     let found = app.gate.machines(&person, &whose, &page(cursor, limit)).await?;
     Ok(Json(Listed::of(found, MachineView::from)))

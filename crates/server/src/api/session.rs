@@ -6,7 +6,7 @@ use axum::http::{Method, StatusCode};
 use countersign_core::context::Mode;
 use countersign_gate::Caller;
 use countersign_gate::caller::Peer;
-use countersign_gate::gate::{Consent, SiteCredential, Whose};
+use countersign_gate::gate::{Consent, OwnerFilter, SiteCredential};
 use countersign_gate::id::{SessionId, WorkspaceId};
 use countersign_gate::process::{self, Descent, Process, Processes, descends_from};
 use countersign_gate::session::Plan;
@@ -67,7 +67,7 @@ struct ModeChange {
 /// The sessions to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct ListQuery {
     state: Option<StateName>,
     /// Only the sessions of a workspace you look after.
     workspace_id: Option<WorkspaceId>,
@@ -106,7 +106,7 @@ pub(super) fn routes() -> Vec<Route> {
         get(path::SESSIONS, "list_sessions")
             .by(Who::PersonOrLocalAgent)
             .says("Sessions, newest first; an agent over the socket sees its own.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<SessionView>>(200)
             .to(list),
         get(path::SESSION, "show_session")
@@ -200,7 +200,7 @@ fn checked(
 async fn list(
     State(app): State<App>,
     identity: Identity,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<SessionView>>, Problem> {
     let states: &[&str] = match which.state {
         Some(StateName::Active) => &["active"],
@@ -212,7 +212,7 @@ async fn list(
     let page = page(which.cursor, which.limit);
     let sessions = match identity {
         Identity::Person(person) => app.gate.sessions(&person, &whose, states, &page).await?,
-        Identity::Caller(_) if whose != Whose::Mine => return Err(Problem::not_found()),
+        Identity::Caller(_) if whose != OwnerFilter::Mine => return Err(Problem::not_found()),
         Identity::Caller(caller) => app.gate.sessions_of_caller(&caller, states, &page).await?,
     };
     Ok(Json(Listed::of(sessions, SessionView::from)))

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use countersign_core::policy::SkillChoices;
 use countersign_gate::id::RememberedId;
-use countersign_gate::settings::{Logging, Settings};
+use countersign_gate::preferences::{Logging, Preferences};
 use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,11 +56,14 @@ struct RememberedView {
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get(path::SETTINGS, "show_settings").says("Your settings.").gives::<Settings>(200).to(show),
+        get(path::SETTINGS, "show_settings")
+            .says("Your settings.")
+            .gives::<Preferences>(200)
+            .to(show),
         row(Method::PATCH, path::SETTINGS, "change_settings")
             .says("Changes your settings, from the next action on.")
             .takes::<Change>()
-            .gives::<Settings>(200)
+            .gives::<Preferences>(200)
             .to(change),
         get(path::SETTINGS_REMEMBERED, "list_remembered")
             .says("Your remembered answers.")
@@ -74,7 +77,10 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Settings>, Problem> {
+async fn show(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Preferences>, Problem> {
     Ok(Json(app.gate.settings(&person).await?))
 }
 
@@ -82,7 +88,7 @@ async fn change(
     State(app): State<App>,
     Signed(person): Signed,
     body::Json(change): body::Json<Change>,
-) -> Result<Json<Settings>, Problem> {
+) -> Result<Json<Preferences>, Problem> {
     let changed = app.gate.change_settings(&person, |settings| {
         let Change { autonomous, logging, confirm_programs, retention_days, skills } = &change;
         settings.autonomous = autonomous.unwrap_or(settings.autonomous);

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use countersign_gate::caller::Person;
-use countersign_gate::gate::{Page, Whose};
+use countersign_gate::gate::{OwnerFilter, Page};
 use countersign_wire::path;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,7 +66,7 @@ async fn alive(app: &App, person: &Person) -> Result<usize, Problem> {
     let mut count = 0_usize;
     loop {
         let states = &["active", "paused"];
-        let found = app.gate.sessions(person, &Whose::default(), states, &page).await?;
+        let found = app.gate.sessions(person, &OwnerFilter::default(), states, &page).await?;
         count = count.saturating_add(found.items.len());
         if found.next.is_none() {
             return Ok(count);

@@ -25,7 +25,7 @@ use crate::view::time;
 /// The users to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct ListQuery {
     /// Only the users of a workspace you look after.
     workspace_id: Option<WorkspaceId>,
     /// Everybody, for super admins.
@@ -111,7 +111,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get(path::USERS, "list_users")
             .says("Yourself, the members of a workspace you manage, or everyone.")
-            .query::<Which>()
+            .query::<ListQuery>()
             .gives::<Listed<UserView>>(200)
             .to(list),
         post(path::USERS, "add_user")
@@ -167,7 +167,7 @@ impl From<&User> for UserView {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Json<Listed<UserView>>, Problem> {
     let whose = whose(which.workspace_id, which.all);
     let states = if which.removed { Removed::Shown } else { Removed::Hidden };

@@ -4,8 +4,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use countersign_core::Action;
-use countersign_gate::approval::{Say, Scope, State as Settled};
-use countersign_gate::gate::{Answered, Reply};
+use countersign_gate::approval::{Answer, Scope, State as Settled};
+use countersign_gate::gate::{Answered, PersonAnswer};
 use countersign_gate::id::ApprovalId;
 use serde_json::Value;
 
@@ -30,10 +30,10 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-fn say(form: &Form) -> Result<Say, Problem> {
+fn say(form: &Form) -> Result<Answer, Problem> {
     match form.need("say")? {
-        "approve" => Ok(Say::Approve),
-        "reject" => Ok(Say::Reject),
+        "approve" => Ok(Answer::Approve),
+        "reject" => Ok(Answer::Reject),
         _ => Err(Problem::bad_request("`say` is neither `approve` nor `reject`")),
     }
 }
@@ -58,12 +58,12 @@ async fn answer(
     form: Form,
 ) -> Result<Response, Problem> {
     let say = say(&form)?;
-    let reply = Reply {
+    let reply = PersonAnswer {
         // The scope of a no cannot be chosen.
-        scope: if say == Say::Approve { scope(&form)? } else { Scope::Once },
+        scope: if say == Answer::Approve { scope(&form)? } else { Scope::Once },
         feedback: form.get("feedback").map(str::to_owned),
         token: Some(token_of(form.need("token")?)?),
-        ..Reply::plain(id, say)
+        ..PersonAnswer::plain(id, say)
     };
     Ok(told(&app.gate.answer(&person, reply).await?))
 }
@@ -85,11 +85,11 @@ async fn edit(
 ) -> Result<Response, Problem> {
     let card = app.gate.card(&person, &id).await?;
     let edited = edited(card.action_json, form.get("field"), form.need("edited")?)?;
-    let reply = Reply {
+    let reply = PersonAnswer {
         edited: Some(edited),
         feedback: form.get("feedback").map(str::to_owned),
         token: Some(token_of(form.need("token")?)?),
-        ..Reply::plain(id, Say::Approve)
+        ..PersonAnswer::plain(id, Answer::Approve)
     };
     let answered = app.gate.answer(&person, reply).await?;
     match &answered {
@@ -133,14 +133,14 @@ async fn answer_group(
         let (id, token) = answer.split_once(' ').unwrap_or((answer, ""));
         let id = ApprovalId::parse(id).map_err(Problem::bad_request)?;
         // A malformed token is a wrong token: it spoils only its own answer.
-        replies.push((Reply::plain(id, say), Some(token_of(token))));
+        replies.push((PersonAnswer::plain(id, say), Some(token_of(token))));
     }
     if replies.is_empty() {
         return Err(Problem::bad_request("there is nothing to answer"));
     }
     let results = answer_all(&app, &frame.person, replies).await?;
     if results.iter().all(|result| result.accepted) {
-        let word = if say == Say::Approve { "all-approved" } else { "all-rejected" };
+        let word = if say == Answer::Approve { "all-approved" } else { "all-rejected" };
         return Ok(done("/", word));
     }
     Ok(show(&Answers { frame: frame.on("answers"), results })?.into_response())

@@ -7,13 +7,13 @@ use countersign_core::{Certainty, Effect, EffectKind, Effects};
 use countersign_gate::Person;
 use countersign_gate::approval::State;
 use countersign_gate::clock::Timestamp;
-use countersign_gate::gate::{Card, Page, Whose};
+use countersign_gate::gate::{Card, OwnerFilter, Page};
 use countersign_gate::id::{KeyId, SessionId};
 use serde_json::Value;
 
 use crate::app::App;
 use crate::console::Text;
-use crate::console::piece::{How, Mark, Piece, differences, pieces, plain};
+use crate::console::piece::{Highlight, How, Piece, differences, pieces, plain};
 use crate::console::when::{ago, left};
 use crate::error::Problem;
 
@@ -22,7 +22,7 @@ const MOST_BYTES: usize = 8_000;
 /// The number of bytes of it that are shown in a list.
 const FIRST_BYTES: usize = 2_000;
 /// With more highlights than this, none is useful any more.
-const MOST_MARKS: usize = 200;
+const MOST_HIGHLIGHTS: usize = 200;
 
 /// A question as it is displayed.
 pub(crate) struct CardView {
@@ -70,7 +70,7 @@ pub(crate) struct CardView {
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) text: String,
-    marks: Vec<Mark>,
+    highlights: Vec<Highlight>,
     pub(crate) pieces: Vec<Piece>,
 }
 
@@ -129,7 +129,8 @@ impl Names {
                 continue;
             }
             let page = Page { after: None, limit: 12 };
-            let asked = app.gate.approvals(person, &Whose::Mine, &[], Some(session), &page).await?;
+            let asked =
+                app.gate.approvals(person, &OwnerFilter::Mine, &[], Some(session), &page).await?;
             before.insert(session.clone(), asked.items);
         }
         Ok(Self { keys, before, t, now: app.gate.shown(app.gate.now()) })
@@ -168,7 +169,7 @@ impl Names {
         for field in &mut fields {
             let end = field.text.floor_char_boundary(FIRST_BYTES);
             field.text.truncate(end);
-            field.marks.retain(|(_, to, _)| *to <= end);
+            field.highlights.retain(|(_, to, _)| *to <= end);
         }
         CardView { cut: true, edit: None, ..self.view(card, fields) }
     }
@@ -191,11 +192,11 @@ impl Names {
 
     fn view(&self, card: Card, mut fields: Vec<Field>) -> CardView {
         for field in &mut fields {
-            field.pieces = pieces(&field.text, &field.marks);
+            field.pieces = pieces(&field.text, &field.highlights);
         }
         // The whole text, also where the field is cut: a finding beyond the cut must be quoted.
         let text = main_text(&card);
-        let findings = card.findings.iter().take(MOST_MARKS).map(|finding| FindingView {
+        let findings = card.findings.iter().take(MOST_HIGHLIGHTS).map(|finding| FindingView {
             rule: finding.rule.clone(),
             // The reason of a single finding is already shown above it.
             reason: if finding.reason == card.reason { Vec::new() } else { plain(&finding.reason) },
@@ -290,17 +291,17 @@ fn main_text(card: &Card) -> &str {
 fn fields(t: Text, card: &Card) -> Vec<Field> {
     let Some(action) = card.action_json.as_object() else { return Vec::new() };
     let main = main_field(action.get("kind").and_then(Value::as_str).unwrap_or_default());
-    let field = |name: &str, value: &Value, marks: Vec<Mark>| {
+    let field = |name: &str, value: &Value, highlights: Vec<Highlight>| {
         let text = text_of(value);
-        Field { name: t.word("field", name), text, marks, pieces: Vec::new() }
+        Field { name: t.word("field", name), text, highlights, pieces: Vec::new() }
     };
-    let marks = card.findings.iter().filter_map(|finding| {
+    let highlights = card.findings.iter().filter_map(|finding| {
         let [start, end] = finding.span?;
         Some((start as usize, end as usize, How::Risky))
     });
     let mut fields: Vec<_> = action
         .get(main)
-        .map(|value| field(main, value, marks.take(MOST_MARKS).collect()))
+        .map(|value| field(main, value, highlights.take(MOST_HIGHLIGHTS).collect()))
         .into_iter()
         .collect();
     let shown_elsewhere = |name: &str| name == "kind" || name == main || name == "cwd";
@@ -354,16 +355,16 @@ fn has_ghosts(value: &Value) -> bool {
 }
 
 /// Highlights, in cards of one kind, the text that differs between them.
-pub(crate) fn mark_differences(cards: &mut [CardView]) {
+pub(crate) fn highlight_differences(cards: &mut [CardView]) {
     let Some(most) = cards.iter().map(|card| card.fields.len()).min() else { return };
     for n in 0..most {
         let texts = cards.iter().filter_map(|card| card.fields.get(n));
         let texts: Vec<&str> = texts.map(|field| field.text.as_str()).collect();
-        let marks = differences(&texts);
-        for (card, marks) in cards.iter_mut().zip(marks) {
+        let highlights = differences(&texts);
+        for (card, highlights) in cards.iter_mut().zip(highlights) {
             let Some(field) = card.fields.get_mut(n) else { continue };
-            field.marks.extend(marks.into_iter().take(MOST_MARKS));
-            field.pieces = pieces(&field.text, &field.marks);
+            field.highlights.extend(highlights.into_iter().take(MOST_HIGHLIGHTS));
+            field.pieces = pieces(&field.text, &field.highlights);
         }
     }
 }

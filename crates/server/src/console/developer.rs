@@ -7,11 +7,11 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{Html, Response};
 use countersign_gate::config::Erasure;
-use countersign_gate::gate::{Page, Usage, Whose};
+use countersign_gate::gate::{OwnerFilter, Page, Usage};
 use countersign_gate::id::{DeviceId, KeyId, RememberedId};
 use countersign_gate::key::{Access, ApiKey, Devices};
 use countersign_gate::machine::Machine;
-use countersign_gate::settings::{Logging, Settings};
+use countersign_gate::preferences::{Logging, Preferences};
 use countersign_gate::user::{Device, DeviceRole, DeviceState, Role};
 
 use crate::api::key::{Make, make_key};
@@ -68,7 +68,7 @@ struct Developer {
     keys: Vec<KeyView>,
     devices: Vec<DeviceView>,
     remembered: Vec<RememberedView>,
-    settings: Settings,
+    settings: Preferences,
     chart: Vec<Column>,
     machines: Vec<MachineView>,
     /// True when the organisation keeps the record.
@@ -235,11 +235,11 @@ async fn look(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
 async fn machines(app: &App, frame: &Frame) -> Result<Vec<MachineView>, Problem> {
     let person = &frame.person;
     let all = if person.user().super_admin {
-        vec![Whose::All]
+        vec![OwnerFilter::All]
     } else {
         let own = person.user().workspaces.keys().cloned();
         let admin = own.filter(|id| person.role_in(id) >= Role::WorkspaceAdmin);
-        admin.map(Whose::Workspace).chain([Whose::Mine]).collect()
+        admin.map(OwnerFilter::Workspace).chain([OwnerFilter::Mine]).collect()
     };
     let mut found: Vec<Machine> = Vec::new();
     for whose in &all {

@@ -31,7 +31,10 @@ const MOST_SEARCHED: usize = 5_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/history", "history").says("The records of your agents.").query::<Which>().to(look),
+        page("/history", "history")
+            .says("The records of your agents.")
+            .query::<ListQuery>()
+            .to(look),
         page("/history/export.csv", "history_csv").says("All of these, as CSV.").to(table),
         form("/history/delete", "erase_history_form")
             .says("Erases the content of records about you. The chain can still be verified.")
@@ -43,7 +46,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "HistorySearch")]
-struct Which {
+struct ListQuery {
     q: String,
     event: String,
     /// Days, as `2026-11-16`.
@@ -52,7 +55,7 @@ struct Which {
     cursor: Option<u64>,
 }
 
-impl Which {
+impl ListQuery {
     fn query(&self, owner: String) -> Result<RecordQuery, Problem> {
         let event = Event::ALL.iter().map(|event| event.as_str()).find(|name| *name == self.event);
         Ok(RecordQuery {
@@ -83,7 +86,7 @@ fn day(text: &str) -> Result<Option<Timestamp>, Problem> {
 #[template(path = "history.html")]
 struct History {
     frame: Frame,
-    which: Which,
+    which: ListQuery,
     events: Vec<(&'static str, String)>,
     records: Vec<RecordView>,
     /// The address of the next page, if there is one.
@@ -97,7 +100,7 @@ struct History {
 async fn look(
     State(app): State<App>,
     frame: Frame,
-    Query(which): Query<Which>,
+    Query(which): Query<ListQuery>,
 ) -> Result<Html<String>, Problem> {
     let frame = frame.on("history");
     let mut query = which.query(own(&frame.person))?;
@@ -132,7 +135,7 @@ fn has(record: &Record, word: &str) -> bool {
         || payload.is_some_and(|text| text.contains(word))
 }
 
-fn next(which: &Which, after: u64) -> String {
+fn next(which: &ListQuery, after: u64) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("q", &which.q).append_pair("event", &which.event);
     query.append_pair("from", &which.from).append_pair("until", &which.until);
@@ -140,7 +143,7 @@ fn next(which: &Which, after: u64) -> String {
 }
 
 async fn table(State(app): State<App>, Signed(person): Signed) -> Result<Response, Problem> {
-    let query = Which::default().query(own(&person))?;
+    let query = ListQuery::default().query(own(&person))?;
     let kind = Kind {
         name: "countersign-history.csv",
         media: "text/csv; charset=utf-8",
@@ -197,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_next_page_looks_for_the_same() {
-        let which = Which { q: "a&b".into(), event: "approval".into(), ..Which::default() };
+        let which = ListQuery { q: "a&b".into(), event: "approval".into(), ..ListQuery::default() };
         assert_eq!(next(&which, 7), "/history?q=a%26b&event=approval&from=&until=&cursor=7");
     }
 }

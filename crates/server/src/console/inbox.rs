@@ -8,7 +8,7 @@ use countersign_gate::id::{ApprovalId, SessionId};
 
 use crate::app::App;
 use crate::body::Path;
-use crate::console::card::{CardView, Names, mark_differences};
+use crate::console::card::{CardView, Names, highlight_differences};
 use crate::console::piece::{How, Piece, plain};
 use crate::console::{Frame, show};
 use crate::error::Problem;
@@ -70,7 +70,7 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
             |(_, cards)| {
                 let mut cards: Vec<_> = cards.into_iter().map(|card| names.brief(card)).collect();
                 if cards.len() > 1 {
-                    mark_differences(&mut cards);
+                    highlight_differences(&mut cards);
                 }
                 let size = cards.len();
                 // The highlighted differences depend on the other cards of the group.

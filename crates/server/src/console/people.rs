@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{Html, IntoResponse as _, Response};
 use countersign_gate::Person;
-use countersign_gate::gate::{Page, Paged, Removed, SuperAdmin, Whose};
+use countersign_gate::gate::{OwnerFilter, Page, Paged, Removed, SuperAdmin};
 use countersign_gate::id::{DeviceId, KeyId, UserId, WorkspaceId};
 use countersign_gate::key::{Access, Devices};
 use countersign_gate::user::{Membership, Role, User, UserKind};
@@ -134,10 +134,10 @@ async fn look(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
         users.extend(found.items);
     };
     if frame.person.user().super_admin {
-        take(app.gate.users(&frame.person, &Whose::All, Removed::Shown, &page).await?);
+        take(app.gate.users(&frame.person, &OwnerFilter::All, Removed::Shown, &page).await?);
     } else {
         for (id, _) in &workspaces {
-            let whose = Whose::Workspace(WorkspaceId::parse(id)?);
+            let whose = OwnerFilter::Workspace(WorkspaceId::parse(id)?);
             take(app.gate.users(&frame.person, &whose, Removed::Hidden, &page).await?);
         }
     }

@@ -35,12 +35,13 @@ impl How {
 }
 
 /// A range of a text in bytes, and its style.
-pub(crate) type Mark = (usize, usize, How);
+pub(crate) type Highlight = (usize, usize, How);
 
 /// Splits a text at its marks and makes invisible characters visible. Where marks overlap, both
 /// styles apply.
-pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
-    let mut cuts: Vec<usize> = marks.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
+pub(crate) fn pieces(text: &str, highlights: &[Highlight]) -> Vec<Piece> {
+    let mut cuts: Vec<usize> =
+        highlights.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
     cuts.extend([0, text.len()]);
     cuts.sort_unstable();
     cuts.dedup();
@@ -48,7 +49,7 @@ pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
     for (start, end) in cuts.iter().zip(cuts.iter().skip(1)) {
         // If a mark does not fit the text, the whole text is shown without marks.
         let Some(part) = text.get(*start..*end) else { return ghosts(text, How::Plain) };
-        let over = marks.iter().filter(|(from, to, _)| from <= start && end <= to);
+        let over = highlights.iter().filter(|(from, to, _)| from <= start && end <= to);
         let how = over.map(|(_, _, how)| *how).fold(How::Plain, How::and);
         pieces.extend(ghosts(part, how));
     }
@@ -77,7 +78,7 @@ pub(crate) fn plain(text: &str) -> Vec<Piece> {
 }
 
 /// Marks the words of each text that are not the same in all of them.
-pub(crate) fn differences(texts: &[&str]) -> Vec<Vec<Mark>> {
+pub(crate) fn differences(texts: &[&str]) -> Vec<Vec<Highlight>> {
     let words: Vec<Vec<(usize, &str)>> = texts.iter().map(|text| words(text)).collect();
     let Some(first) = words.first() else { return Vec::new() };
     let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
@@ -138,8 +139,8 @@ mod tests {
 
     #[test]
     fn marks_may_overlap_and_both_hold() {
-        let marks = [(0, 6, How::Differs), (3, 9, How::Risky)];
-        assert_eq!(shown(&pieces("rm -rf build", &marks)), "(rm )[(-rf)][ bu]ild");
+        let highlights = [(0, 6, How::Differs), (3, 9, How::Risky)];
+        assert_eq!(shown(&pieces("rm -rf build", &highlights)), "(rm )[(-rf)][ bu]ild");
         assert_eq!(shown(&pieces("größe", &[(0, 3, How::Risky)])), "größe", "inside a letter");
         assert_eq!(shown(&pieces("ab", &[(1, 9, How::Risky)])), "ab", "beyond the end");
     }
@@ -148,7 +149,8 @@ mod tests {
     fn in_a_group_only_what_differs_is_marked() {
         let texts = ["rm -rf a/build --now", "rm -rf b --now", "rm -rf c d --now"];
         let marked = texts.iter().zip(differences(&texts));
-        let marked: Vec<_> = marked.map(|(text, marks)| shown(&pieces(text, &marks))).collect();
+        let marked: Vec<_> =
+            marked.map(|(text, highlights)| shown(&pieces(text, &highlights))).collect();
         assert_eq!(marked, ["rm -rf (a/build) --now", "rm -rf (b) --now", "rm -rf (c) (d) --now"]);
         assert!(differences(&["same", "same"]).iter().all(Vec::is_empty));
     }

@@ -109,7 +109,7 @@ fn action(kind: &str, input: &str) -> Result<Action, Problem> {
 
 impl Tried {
     fn of(action: &Action, judgement: Judgement, changes: Vec<String>) -> Self {
-        let marks: Vec<_> = judgement
+        let highlights: Vec<_> = judgement
             .findings
             .iter()
             .filter_map(|finding| finding.span)
@@ -123,7 +123,7 @@ impl Tried {
             verdict: judgement.verdict.as_str(),
             risk: judgement.risk.level.as_str(),
             score: format!("{:.2}", judgement.risk.score),
-            text: pieces(action.text().unwrap_or_default(), &marks),
+            text: pieces(action.text().unwrap_or_default(), &highlights),
             reason: plain(&judgement.reason),
             findings: findings.map(|f| (f.rule, plain(&f.reason), f.instead)).collect(),
             factors: factors.map(|f| (f.name, format!("{:.2}", f.value), plain(&f.why))).collect(),

@@ -41,7 +41,7 @@ impl RecordView {
             moment: moment(record.at),
             word: t.word("event", &record.event),
             event: record.event.clone(),
-            session: content.and_then(|content| content.subject.session.clone()),
+            session: content.and_then(|content| content.record_owner.session.clone()),
             line: payload.as_ref().map(|payload| plain(&line(payload))),
             payload: plain(&pretty.unwrap_or_default()),
         }

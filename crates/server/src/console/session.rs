@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::{Html, Response};
-use countersign_gate::gate::{Page, Progress, Whose};
+use countersign_gate::gate::{OwnerFilter, Page, Progress};
 use countersign_gate::id::SessionId;
 use countersign_gate::session::{Session, SessionState};
 use countersign_gate::store::{Order, RecordQuery};
@@ -105,7 +105,7 @@ async fn list(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
     let frame = frame.on("sessions");
     let (t, person) = (frame.t, &frame.person);
     let page = Page { after: None, limit: Page::MOST };
-    let found = app.gate.sessions(person, &Whose::Mine, &["active", "paused"], &page).await?;
+    let found = app.gate.sessions(person, &OwnerFilter::Mine, &["active", "paused"], &page).await?;
     let alive_cut = found.next.is_some().then_some(found.items.len());
     let mut alive = Vec::new();
     for session in found.items {
@@ -113,7 +113,7 @@ async fn list(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
         alive.push(SessionView::of(t, session, Some(&progress), &app));
     }
     let page = Page { after: None, limit: MOST_ENDED };
-    let over = app.gate.sessions(person, &Whose::Mine, &["ended"], &page).await?;
+    let over = app.gate.sessions(person, &OwnerFilter::Mine, &["ended"], &page).await?;
     let ended_cut = over.next.is_some().then_some(over.items.len());
     let ended = over.items.into_iter().map(|session| SessionView::of(t, session, None, &app));
     let ended = ended.collect();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use countersign_gate::approval::Say;
-use countersign_gate::gate::Reply;
+use countersign_gate::approval::Answer;
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::ApprovalId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ pub(super) enum Incoming {
 pub(super) struct SkillResponse {
     app_skill_id: OneOrMany,
     confirmation_token: Tokens,
-    decision: Say,
+    decision: Answer,
     group_mode: bool,
     feedback: Option<String>,
 }
@@ -104,7 +104,10 @@ impl SkillResponse {
             };
             let none = || Problem::forbidden("token", "there is no token for this one");
             let token = token.ok_or_else(none).and_then(|token| token_of(token));
-            (Reply { feedback: feedback.clone(), ..Reply::plain(id, decision) }, Some(token))
+            (
+                PersonAnswer { feedback: feedback.clone(), ..PersonAnswer::plain(id, decision) },
+                Some(token),
+            )
         };
         Ok(ids.into_iter().enumerate().map(reply).collect())
     }

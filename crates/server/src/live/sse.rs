@@ -17,7 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::app::App;
 use crate::auth::{Identity, bearer, device};
 use crate::error::{Problem, too_many};
-use crate::live::{Listening, Present, Told, waiting};
+use crate::live::{Listening, LiveEvent, Present, waiting};
 use crate::route::{Route, Who, get};
 
 /// The interval of keep-alive comments, short enough that proxies keep the connection open.
@@ -49,12 +49,12 @@ struct Stream {
 /// An event that is about to be sent.
 enum Ready {
     /// As it happened.
-    Now(Arc<Told>),
+    Now(Arc<LiveEvent>),
     /// A question that still waits. It is sent without a number: a client that disconnects before
     /// it has received all of them must be sent all of them again.
-    Again(Arc<Told>),
+    Again(Arc<LiveEvent>),
     /// The last of them.
-    AgainLast(Arc<Told>),
+    AgainLast(Arc<LiveEvent>),
 }
 
 async fn events(
@@ -115,7 +115,7 @@ async fn next(mut stream: Stream) -> Option<(std::io::Result<String>, Stream)> {
                 return Some((Ok(":\n\n".to_owned()), stream));
             }
             event = stream.listening.events.recv() => match event {
-                Ok(told) => stream.ready.push_back(Ready::Now(told)),
+                Ok(live_event) => stream.ready.push_back(Ready::Now(live_event)),
                 Err(RecvError::Lagged(_)) => stream.catch_up().await,
                 Err(RecvError::Closed) => return None,
             },
@@ -137,55 +137,56 @@ impl Stream {
         // The missed events were addressed to the users connected at that time. They do not say
         // whether this user was asked too, so questions of others are sent again.
         let user = self.listening.user.clone();
-        self.tell_waiting(|told| told.is_others(&user)).await;
+        self.tell_waiting(|live_event| live_event.is_others(&user)).await;
         let frames = missed.into_iter().map(Ready::Now);
         self.ready = frames.chain(std::mem::take(&mut self.ready)).collect();
     }
 
-    async fn tell_waiting(&mut self, which: impl Fn(&Told) -> bool) {
+    async fn tell_waiting(&mut self, which: impl Fn(&LiveEvent) -> bool) {
         let Identity::Person(person) = &self.identity else { return };
-        let mut told = waiting(&self.app.gate, person, self.app.hub.last()).await;
-        told.retain(|told| which(told));
-        let last = told.pop();
-        self.ready.extend(told.into_iter().map(Ready::Again));
+        let mut live_event = waiting(&self.app.gate, person, self.app.hub.last()).await;
+        live_event.retain(|live_event| which(live_event));
+        let last = live_event.pop();
+        self.ready.extend(live_event.into_iter().map(Ready::Again));
         self.ready.extend(last.map(Ready::AgainLast));
     }
 
     /// Formats one event, if it is for this listener.
     async fn frame(&mut self, ready: &Ready) -> Result<Option<String>, Over> {
-        let (Ready::Now(told) | Ready::Again(told) | Ready::AgainLast(told)) = ready;
+        let (Ready::Now(live_event) | Ready::Again(live_event) | Ready::AgainLast(live_event)) =
+            ready;
         if matches!(ready, Ready::Now(_)) {
-            if told.number <= self.seen {
+            if live_event.number <= self.seen {
                 return Ok(None);
             }
-            self.seen = told.number;
+            self.seen = live_event.number;
         }
-        if told.changes_rights() {
+        if live_event.changes_rights() {
             self.check().await?;
         }
         let data = match &self.identity {
             Identity::Person(person) => {
-                if told.signs_out(person.device()) {
+                if live_event.signs_out(person.device()) {
                     return Err(Over);
                 }
-                &told.written().person
+                &live_event.written().person
             }
-            Identity::Caller(caller) => match agent_data(told, caller) {
+            Identity::Caller(caller) => match agent_data(live_event, caller) {
                 Some(data) => data,
                 None => return Ok(None),
             },
         };
         // JSON contains no raw line breaks, so one line is enough.
-        let (boot, number, name) = (&self.app.boot, told.number, told.name);
+        let (boot, number, name) = (&self.app.boot, live_event.number, live_event.name);
         let id = match ready {
             Ready::Now(_) | Ready::AgainLast(_) => format!("id: {boot}-{number}\n"),
             Ready::Again(_) => String::new(),
         };
         let frame = format!("{id}event: {name}\ndata: {data}\n\n");
-        if self.proof.is_some() || told.is_gap() {
+        if self.proof.is_some() || live_event.is_gap() {
             self.check().await?;
         }
-        if told.is_gap() {
+        if live_event.is_gap() {
             self.tell_waiting(|_| true).await;
         }
         Ok(Some(frame))
@@ -217,6 +218,8 @@ impl Stream {
     }
 }
 
-fn agent_data<'a>(told: &'a Told, caller: &Caller) -> Option<&'a String> {
-    told.is_for_agent(caller.key_id(), caller.workspace()).then(|| &told.written().agent)
+fn agent_data<'a>(live_event: &'a LiveEvent, caller: &Caller) -> Option<&'a String> {
+    live_event
+        .is_for_agent(caller.key_id(), caller.workspace())
+        .then(|| &live_event.written().agent)
 }

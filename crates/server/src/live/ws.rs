@@ -21,7 +21,7 @@ use crate::auth::{Remote, Signed, same_origin};
 use crate::body::Query;
 use crate::error::{Problem, too_many};
 use crate::live::incoming::{Incoming, SkillResponse};
-use crate::live::{Listening, Present, Told, waiting};
+use crate::live::{Listening, LiveEvent, Present, waiting};
 use crate::route::{Route, Who, get};
 
 /// The size of the largest message, which is enough to answer a hundred questions.
@@ -138,7 +138,7 @@ impl Device {
             let done = tokio::select! {
                 () = app.stopped() => Err(End::Stopping),
                 event = self.listening.events.recv() => match event {
-                    Ok(told) => self.tell(socket, &told).await,
+                    Ok(live_event) => self.tell(socket, &live_event).await,
                     Err(RecvError::Lagged(_)) => self.catch_up(socket).await,
                     Err(RecvError::Closed) => Err(End::Stopping),
                 },
@@ -165,8 +165,8 @@ impl Device {
         if !self.how.waiting {
             return Ok(());
         }
-        for told in waiting(&self.app.gate, &self.person, self.app.hub.last()).await {
-            send(socket, told.written().socket.as_str().into()).await?;
+        for live_event in waiting(&self.app.gate, &self.person, self.app.hub.last()).await {
+            send(socket, live_event.written().socket.as_str().into()).await?;
         }
         Ok(())
     }
@@ -182,25 +182,29 @@ impl Device {
             }
             return self.tell_waiting(socket).await;
         };
-        for told in missed {
-            self.tell(socket, &told).await?;
+        for live_event in missed {
+            self.tell(socket, &live_event).await?;
         }
         Ok(())
     }
 
-    async fn tell(&mut self, socket: &mut WebSocket, told: &Arc<Told>) -> Result<(), End> {
-        if told.number <= self.seen {
+    async fn tell(
+        &mut self,
+        socket: &mut WebSocket,
+        live_event: &Arc<LiveEvent>,
+    ) -> Result<(), End> {
+        if live_event.number <= self.seen {
             return Ok(());
         }
-        self.seen = told.number;
-        if told.signs_out(self.person.device()) {
+        self.seen = live_event.number;
+        if live_event.signs_out(self.person.device()) {
             return Err(End::SignedOut);
         }
-        if told.changes_rights() {
+        if live_event.changes_rights() {
             self.check_signed_in().await?;
         }
-        send(socket, told.written().socket.as_str().into()).await?;
-        if told.is_gap() {
+        send(socket, live_event.written().socket.as_str().into()).await?;
+        if live_event.is_gap() {
             self.tell_waiting(socket).await?;
         }
         Ok(())

@@ -88,7 +88,7 @@ async fn a_waiting_first_is_under_way_for_the_second() {
         }
         world.ask(asked()).await.is_problem(409, "in-progress");
         let id = world.gate.waiting(&world.member.person).await.unwrap()[0].approval.to_string();
-        world.say(&id, countersign_gate::approval::Say::Approve).await;
+        world.say(&id, countersign_gate::approval::Answer::Approve).await;
     };
     let (first, ()) = tokio::join!(first, second);
     first.is(200);

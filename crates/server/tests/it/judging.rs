@@ -8,7 +8,7 @@ use std::{fmt, io};
 use countersign_gate::judging::{Executor, INLINE, Job};
 use serde_json::{Value, json};
 
-use crate::world::{Answer, Make, RISKY, SAFE, Setup, World, get, post, propose, shell};
+use crate::world::{HttpAnswer, Make, RISKY, SAFE, Setup, World, get, post, propose, shell};
 
 /// An executor that takes jobs and runs none until it is released: every slot is occupied.
 #[derive(Default)]
@@ -76,7 +76,7 @@ async fn until(what: impl Fn() -> bool) {
 }
 
 /// The answers to large actions that two keys have sent, once all slots are occupied.
-async fn occupy(world: &Arc<World>, stuck: &Stuck) -> Vec<tokio::task::JoinHandle<Answer>> {
+async fn occupy(world: &Arc<World>, stuck: &Stuck) -> Vec<tokio::task::JoinHandle<HttpAnswer>> {
     let mut asked = Vec::new();
     for _ in 0..2 {
         let key = world.key(&world.member, &world.workspace, Make::default()).await;

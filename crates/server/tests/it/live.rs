@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use countersign_core::Action;
-use countersign_gate::approval::{QuorumRow, Say};
-use countersign_gate::gate::Reply;
+use countersign_gate::approval::{Answer, QuorumRow};
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::{ApprovalId, DeviceId};
 use countersign_gate::secret::Secret;
 use countersign_gate::{Caller, Config, Gate, Proposal, Submitted};
@@ -205,7 +205,7 @@ async fn who_comes_back_is_told_exactly_what_they_missed() {
     assert_eq!(seen.data["approval_id"], first);
     drop(stream);
     let second = world.question("npm publish").await;
-    world.say(&first, Say::Reject).await;
+    world.say(&first, Answer::Reject).await;
     let back = listen(&world.member.device).header("last-event-id", seen.id.unwrap());
     let mut stream = events(&world, back).await;
     world.gate.halt(&world.member.person).await.unwrap();
@@ -264,7 +264,7 @@ async fn an_agent_hears_of_its_own_questions_alone_and_never_a_token() {
     // One of the person's own assistant.
     let asked = world.ask(propose("terraform destroy").with(&world.member.device)).await;
     let assistants = asked.is(202)["approval_id"].as_str().unwrap().to_owned();
-    world.say(&id, Say::Approve).await;
+    world.say(&id, Answer::Approve).await;
     world.gate.halt(&world.member.person).await.unwrap();
     let told = own.until_halted().await;
     let text = format!("{told:?}");
@@ -515,7 +515,7 @@ async fn in_a_group_one_wrong_token_spoils_only_its_own() {
             let state = if place == 1 { "pending" } else { "approved" };
             assert_eq!(world.state(id).await, state);
         }
-        world.say(&ids[1], Say::Reject).await;
+        world.say(&ids[1], Answer::Reject).await;
     }
 }
 
@@ -617,7 +617,7 @@ async fn when_too_much_happened_to_tell_every_question_is_told_again() {
     stream.next_of("resync").await;
     assert_eq!(stream.next_of("approval_required").await.data["approval_id"], id.as_str());
     // And goes on from there.
-    let reply = Reply::plain(id.clone(), Say::Approve);
+    let reply = PersonAnswer::plain(id.clone(), Answer::Approve);
     world.gate.answer(&world.member.person, reply).await.unwrap();
     let resolved = heard_of(&mut device, "app_skill_confirmation_resolved").await;
     assert_eq!(resolved["app_skill_id"], id.as_str());
@@ -638,7 +638,7 @@ async fn who_falls_behind_is_told_everything_once_and_in_order() {
         let mut ids = Vec::new();
         for number in 0..150 {
             let id = submit(&gate, &caller, format!("{RISKY} # {number}")).await.unwrap();
-            gate.answer(&person, Reply::plain(id.clone(), Say::Reject)).await.unwrap();
+            gate.answer(&person, PersonAnswer::plain(id.clone(), Answer::Reject)).await.unwrap();
             ids.push(id.to_string());
         }
         ids

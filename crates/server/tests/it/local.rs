@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use axum::http::Method;
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::gate::Consent;
 use countersign_gate::process::{Process, Processes as _, System};
 use countersign_gate::session::Plan;
@@ -354,7 +354,7 @@ async fn an_answer_comes_from_whoever_answers_now_not_from_whoever_connected() {
     assert!(world.gate.still_signed_in(&before).await.is_err());
     let id = world.question(RISKY).await;
     let id = countersign_gate::id::ApprovalId::parse(&id).unwrap();
-    let reply = countersign_gate::gate::Reply::plain(id, Say::Approve);
+    let reply = countersign_gate::gate::PersonAnswer::plain(id, Answer::Approve);
     let error = world.gate.answer(&before, reply).await.unwrap_err();
     assert_eq!(error.to_string(), "the agent that asks cannot answer");
 }

@@ -1,6 +1,6 @@
 //! Features for operators: read-only keys, metrics, timestamps.
 
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::id::{KeyId, UserId};
 use countersign_gate::user::Membership;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn text(value: &Value) -> String {
 }
 
 /// The answer to somebody who wants a key with this scope.
-async fn make(world: &World, who: &str, scope: &str, access: &str) -> crate::world::Answer {
+async fn make(world: &World, who: &str, scope: &str, access: &str) -> crate::world::HttpAnswer {
     let body = json!({"name": "k", "workspace_id": world.workspace, "scopes": [scope],
         "access": access, "devices": "any"});
     world.ask(post("/api/keys").with(who).json(&body)).await
@@ -76,10 +76,10 @@ async fn the_numbers_tell_answers_blocks_and_the_store_to_those_who_may_read_the
     let made = make(&world, &world.member.device, "metrics.read", "agent").await.is(201);
     let key = text(&made["secret"]);
     let yes = world.question(RISKY).await;
-    world.say(&yes, Say::Approve).await;
+    world.say(&yes, Answer::Approve).await;
     let no = world.question("git push --force origin other").await;
     world.pass(20);
-    world.say(&no, Say::Reject).await;
+    world.say(&no, Answer::Reject).await;
     world.question("git push --force origin third").await;
     world.pass(3_600);
     world.sweep().await;

@@ -5,7 +5,7 @@ use axum::http::Method;
 use countersign_gate::Config;
 use countersign_gate::config::Erasure;
 use countersign_gate::id::UserId;
-use countersign_gate::settings::Settings as UserSettings;
+use countersign_gate::preferences::Preferences as UserSettings;
 use countersign_server::{Who, routes};
 use serde_json::{Value, json};
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use axum::http::Method;
 use countersign_gate::Config;
-use countersign_gate::approval::{QuorumRow, Say};
-use countersign_gate::gate::{Consent, Reply};
+use countersign_gate::approval::{Answer, QuorumRow};
+use countersign_gate::gate::{Consent, PersonAnswer};
 use countersign_gate::id::{ApprovalId, DeviceId, KeyId, SessionId};
 use countersign_gate::key::Devices;
 use countersign_gate::session::Plan;
@@ -24,7 +24,8 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::live::{Events, Socket, events, socket};
 use crate::world::{
-    Answer, Ask, Key, Make, PATIENCE, RISKY, SAFE, Setup, World, ask, get, post, rest, shell, world,
+    Ask, HttpAnswer, Key, Make, PATIENCE, RISKY, SAFE, Setup, World, ask, get, post, rest, shell,
+    world,
 };
 
 const NOTES: &str = "\
@@ -145,7 +146,7 @@ enum Entered {
     Nothing,
     Approval(String),
     Action(String),
-    Answering(tokio::task::JoinHandle<Answer>),
+    Answering(tokio::task::JoinHandle<HttpAnswer>),
     Uploading(TcpStream),
     Events(Box<Events>),
     Socket(Box<Socket>, String, String),
@@ -204,7 +205,7 @@ impl Stage {
     }
 
     async fn owner_approves(&self, approval: &str) {
-        let reply = Reply::plain(ApprovalId::parse(approval).unwrap(), Say::Approve);
+        let reply = PersonAnswer::plain(ApprovalId::parse(approval).unwrap(), Answer::Approve);
         // It may be cancelled already.
         let _ = self.world.gate.answer(&self.world.owner.person, reply).await;
     }
@@ -418,7 +419,7 @@ fn told_of_result(result: &Value) -> String {
 }
 
 /// The status of an answer, and the name of its problem.
-fn told(answer: &Answer) -> String {
+fn told(answer: &HttpAnswer) -> String {
     if answer.status < 400 { answer.status.to_string() } else { told_of(&answer.json()) }
 }
 
@@ -428,7 +429,7 @@ fn told_of(problem: &Value) -> String {
     format!("{} {name}", problem["status"])
 }
 
-fn told_of_batch(answer: &Answer) -> String {
+fn told_of_batch(answer: &HttpAnswer) -> String {
     let body = answer.json();
     let outcome = &body["outcomes"][0];
     match outcome["status"].as_str() {

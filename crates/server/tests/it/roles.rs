@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use axum::http::Method;
-use countersign_gate::approval::{Say, Scope};
-use countersign_gate::gate::{Reply, Whose};
+use countersign_gate::approval::{Answer, Scope};
+use countersign_gate::gate::{OwnerFilter, PersonAnswer};
 use countersign_gate::id::{ApprovalId, UserId};
 use countersign_gate::key::{Access, Devices};
 use countersign_gate::secret::Secret;
@@ -17,7 +17,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
-use crate::world::{Answer, Ask, Make, RISKY, World, ask, get, post, propose, shell, world};
+use crate::world::{Ask, HttpAnswer, Make, RISKY, World, ask, get, post, propose, shell, world};
 
 const NOTES: &str = "\
 # Who gets what: the status of every route when it is asked about things of the member's.
@@ -405,7 +405,7 @@ pub(crate) async fn newcomer(world: &World) -> String {
 /// A question of the member's agent that the member has said yes to.
 async fn approved(world: &World) -> String {
     let id = world.question(RISKY).await;
-    world.say(&id, Say::Approve).await;
+    world.say(&id, Answer::Approve).await;
     id
 }
 
@@ -435,7 +435,7 @@ pub(crate) async fn remembered(world: &World) -> String {
     let known = world.gate.remembered_answers(&world.member.person).await.unwrap().len();
     let asked = world.question(&format!("npm publish --tag t{known}")).await;
     let id = ApprovalId::parse(&asked).unwrap();
-    let reply = Reply { scope: Scope::Always, ..Reply::plain(id, Say::Approve) };
+    let reply = PersonAnswer { scope: Scope::Always, ..PersonAnswer::plain(id, Answer::Approve) };
     world.gate.answer(&world.member.person, reply).await.unwrap();
     let all = world.gate.remembered_answers(&world.member.person).await.unwrap();
     all[0].id.to_string()
@@ -495,13 +495,13 @@ async fn marks(world: &World) -> Vec<String> {
     let waiting = world.gate.waiting(person).await.unwrap();
     marks.extend(waiting.iter().map(|card| card.approval.to_string()));
     let page = countersign_gate::gate::Page::default();
-    let sessions = world.gate.sessions(person, &Whose::default(), &[], &page).await.unwrap();
+    let sessions = world.gate.sessions(person, &OwnerFilter::default(), &[], &page).await.unwrap();
     marks.extend(sessions.items.iter().map(|session| session.id.to_string()));
     marks
 }
 
 /// Asks one route as somebody, in a world made for it.
-async fn cell(recipe: Recipe, who: &str) -> Answer {
+async fn cell(recipe: Recipe, who: &str) -> HttpAnswer {
     let world = if who == "within" { World::within_an_agent().await } else { world().await };
     let made = recipe(&world).await;
     let asked = from(&world, who, made.clone()).await;
@@ -586,7 +586,7 @@ async fn a_stranger_cannot_tell_what_is_not_theirs_from_what_is_not_there() {
             let none = world.ask(from(&world, who, other.clone()).await).await;
             assert_eq!(real.status, none.status, "{who} {}", made.path);
             assert_eq!(real.text(), none.text(), "{who} {}", made.path);
-            let names = |answer: &Answer| {
+            let names = |answer: &HttpAnswer| {
                 let mut names: Vec<_> = answer.headers.keys().map(ToString::to_string).collect();
                 names.sort();
                 names

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::id::DeviceId;
 use countersign_server::{Limits, routes};
 use serde_json::json;
@@ -16,7 +16,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::roles::{EVERYBODY, from, recipes};
 use crate::world::{
-    Answer, Ask, RISKY, Setup, World, ask, get, post, propose, rest, send, shell, world,
+    Ask, HttpAnswer, RISKY, Setup, World, ask, get, post, propose, rest, send, shell, world,
 };
 
 const COOKIE: &str = "countersign";
@@ -685,7 +685,7 @@ impl std::io::Write for Log {
 
 /// One world in which secrets go everywhere they should and should not. Returns them, and the
 /// answers that must not contain any.
-async fn scenario() -> (Vec<String>, Vec<Answer>) {
+async fn scenario() -> (Vec<String>, Vec<HttpAnswer>) {
     let world = World::new(tight()).await;
     let password = ["hunter", "2-not", "-real"].concat();
     let mut problems = Vec::new();
@@ -731,7 +731,7 @@ async fn scenario() -> (Vec<String>, Vec<Answer>) {
     let made = made.await.is(201)["secret"].as_str().unwrap().to_owned();
     problems.push(world.ask(get(format!("/api/me?key={made}")).with(&made)).await);
     secrets.extend([link, token, made, csrf(&world, &world.stranger.device).await]);
-    world.say(&world.question("npm publish").await, Say::Reject).await;
+    world.say(&world.question("npm publish").await, Answer::Reject).await;
     (secrets, problems)
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use countersign_gate::approval::Say;
-use countersign_gate::gate::Reply;
+use countersign_gate::approval::Answer;
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::ApprovalId;
 use countersign_server::Limits;
 use serde_json::json;
@@ -11,11 +11,11 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::live::{socket, until_closed};
 use crate::world::{
-    Answer, Ask, RISKY, SAFE, Setup, World, get, post, propose, rest, shell, world,
+    Ask, HttpAnswer, RISKY, SAFE, Setup, World, get, post, propose, rest, shell, world,
 };
 
 /// Asks, and lets the member do something as soon as there is a question.
-async fn meanwhile(world: &World, ask: Ask, then: impl AsyncFnOnce(String)) -> Answer {
+async fn meanwhile(world: &World, ask: Ask, then: impl AsyncFnOnce(String)) -> HttpAnswer {
     let answer = async {
         loop {
             let waiting = world.gate.waiting(&world.member.person).await.unwrap();
@@ -36,7 +36,7 @@ fn patiently(seconds: u32) -> Ask {
 async fn a_yes_while_waiting_is_spent_at_once() {
     let world = world().await;
     let asked = patiently(30).with(&world.agent.secret);
-    let answer = meanwhile(&world, asked, async |id| world.say(&id, Say::Approve).await).await;
+    let answer = meanwhile(&world, asked, async |id| world.say(&id, Answer::Approve).await).await;
     let permitted = answer.is(200);
     assert_eq!(permitted["status"], "permitted");
     assert_eq!(answer.header("preference-applied"), "wait=30");
@@ -69,7 +69,7 @@ async fn a_no_while_waiting_comes_with_its_reason() {
     let answer = meanwhile(&world, asked, async |id| {
         let id = ApprovalId::parse(&id).unwrap();
         let feedback = Some("use a branch".to_owned());
-        let reply = Reply { feedback, ..Reply::plain(id, Say::Reject) };
+        let reply = PersonAnswer { feedback, ..PersonAnswer::plain(id, Answer::Reject) };
         world.gate.answer(&world.member.person, reply).await.unwrap();
     });
     let answer = answer.await;
@@ -105,7 +105,7 @@ async fn who_waits_on_a_question_is_told_when_it_is_answered() {
     let id = world.question(RISKY).await;
     let show = get(format!("/api/approvals/{id}")).with(&world.agent.secret);
     let asked = show.header("prefer", "wait=30");
-    let answer = meanwhile(&world, asked.clone(), async |id| world.say(&id, Say::Approve).await);
+    let answer = meanwhile(&world, asked.clone(), async |id| world.say(&id, Answer::Approve).await);
     assert_eq!(answer.await.is(200)["state"], "approved");
     let began = Instant::now();
     assert_eq!(world.ask(asked).await.is(200)["state"], "approved");

@@ -9,9 +9,9 @@ use std::time::Duration;
 use axum::http::{HeaderMap, Method, Request, header};
 use bytes::Bytes;
 use countersign_core::Policy;
-use countersign_gate::approval::Say;
+use countersign_gate::approval::Answer;
 use countersign_gate::clock::{Fake, Timestamp};
-use countersign_gate::gate::Reply;
+use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::{ApprovalId, WorkspaceId};
 use countersign_gate::judging::Executor;
 use countersign_gate::key::{Access, Devices, NewKey};
@@ -220,7 +220,7 @@ impl World {
     }
 
     /// Sends a request over a new connection.
-    pub(crate) async fn ask(&self, ask: Ask) -> Answer {
+    pub(crate) async fn ask(&self, ask: Ask) -> HttpAnswer {
         timeout(PATIENCE, send(self.connect().await, self.address, ask)).await.unwrap()
     }
 
@@ -245,7 +245,7 @@ impl World {
     }
 
     /// Asks over the local socket.
-    pub(crate) async fn ask_locally(&self, ask: Ask) -> Answer {
+    pub(crate) async fn ask_locally(&self, ask: Ask) -> HttpAnswer {
         let name = countersign_server::SocketName::of(&self.socket()).unwrap();
         let stream = UnixStream::connect(name.path()).await.unwrap();
         timeout(PATIENCE, send(stream, self.address, ask)).await.unwrap()
@@ -313,8 +313,8 @@ impl World {
     }
 
     /// The member answers.
-    pub(crate) async fn say(&self, approval: &str, say: Say) {
-        let reply = Reply::plain(ApprovalId::parse(approval).unwrap(), say);
+    pub(crate) async fn say(&self, approval: &str, say: Answer) {
+        let reply = PersonAnswer::plain(ApprovalId::parse(approval).unwrap(), say);
         self.gate.answer(&self.member.person, reply).await.unwrap();
     }
 
@@ -479,13 +479,13 @@ impl Ask {
 
 /// A response, read completely.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
@@ -515,7 +515,7 @@ impl Answer {
 }
 
 /// Asks over a stream.
-pub(crate) async fn send<S>(stream: S, address: SocketAddr, ask: Ask) -> Answer
+pub(crate) async fn send<S>(stream: S, address: SocketAddr, ask: Ask) -> HttpAnswer
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -524,7 +524,7 @@ where
     let lasting =
         parts.headers.get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
     let body = if lasting { Bytes::new() } else { body.collect().await.unwrap().to_bytes() };
-    Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    HttpAnswer { status: parts.status.as_u16(), headers: parts.headers, body }
 }
 
 /// Asks over a stream, and gives the head of the answer.

@@ -4,21 +4,21 @@ use serde_json::json;
 
 use super::super::browser::{Axe, Colours, Page};
 use super::super::text;
-use super::{Desk, OFTEN, Script, card, on_card, push};
+use super::{ConsoleTest, OFTEN, Script, card, on_card, push};
 
 /// Creates data of every kind, and returns the pages that show it.
-fn pages(desk: &Desk) -> Vec<(&'static str, String)> {
-    let session = desk.agent.session(&json!({"task": "Tidy up the branches"}));
+fn pages(console_test: &ConsoleTest) -> Vec<(&'static str, String)> {
+    let session = console_test.agent.session(&json!({"task": "Tidy up the branches"}));
     for branch in ["one", "two"] {
-        desk.agent.ask_in(&session, &push(branch));
+        console_test.agent.ask_in(&session, &push(branch));
     }
-    let id = desk.agent.ask(&push("main"));
-    desk.agent.propose(&json!({"kind": "shell", "command": "ls"})).expect(200);
-    let workspace = desk.owner.workspace();
+    let id = console_test.agent.ask(&push("main"));
+    console_test.agent.propose(&json!({"kind": "shell", "command": "ls"})).expect(200);
+    let workspace = console_test.owner.workspace();
     let bot = json!({"name": "ci", "workspace_id": workspace, "kind": "bot"});
-    let bot = desk.owner.post("/api/users", &bot).expect(201);
+    let bot = console_test.owner.post("/api/users", &bot).expect(201);
     let member = json!({"name": "Bea", "workspace_id": workspace});
-    let member = desk.owner.post("/api/users", &member).expect(201);
+    let member = console_test.owner.post("/api/users", &member).expect(201);
     vec![
         ("inbox", "/".to_owned()),
         ("approval", format!("/approvals/{id}")),
@@ -43,9 +43,9 @@ fn pages(desk: &Desk) -> Vec<(&'static str, String)> {
 #[test]
 fn axe_finds_nothing_on_any_page() {
     let Some(axe) = Axe::load() else { return };
-    let Some(desk) = Desk::open(OFTEN) else { return };
-    let pages = pages(&desk);
-    let page = desk.page(Script::On);
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+    let pages = pages(&console_test);
+    let page = console_test.page(Script::On);
     page.forgive("/approvals/nothing");
     let mut found = Vec::new();
     let mut look = |page: &Page, name: &str, colours: Colours, width: u32| {
@@ -73,7 +73,7 @@ fn axe_finds_nothing_on_any_page() {
         page.submit("form[action='/developer/keys'] button");
         look(&page, "secret", colours, width);
     }
-    desk.owner.post("/api/halt", &json!({})).expect(204);
+    console_test.owner.post("/api/halt", &json!({})).expect(204);
     page.go("/");
     look(&page, "halted", Colours::Light, 360);
     assert!(found.is_empty(), "{} violations\n{}", found.len(), found.join("\n"));
@@ -81,9 +81,9 @@ fn axe_finds_nothing_on_any_page() {
 
 #[test]
 fn the_keys_of_the_inbox_answer() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
-    let page = desk.page(Script::On);
-    let ids = ["one", "two", "three"].map(|branch| desk.agent.ask(&push(branch)));
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+    let page = console_test.page(Script::On);
+    let ids = ["one", "two", "three"].map(|branch| console_test.agent.ask(&push(branch)));
     page.wait_for(&card(&ids[2]));
     let current = |id: &str| format!("{}[aria-current=true]", card(id));
     page.press("j");
@@ -95,9 +95,9 @@ fn the_keys_of_the_inbox_answer() {
     page.press("j");
     page.wait_for(&current(&ids[1]));
     page.press("a");
-    desk.becomes(&ids[1], "approved");
+    console_test.becomes(&ids[1], "approved");
     page.wait_gone(&card(&ids[1]));
-    assert_eq!(desk.owner.state(&ids[0]), "pending", "only the one");
+    assert_eq!(console_test.owner.state(&ids[0]), "pending", "only the one");
 
     page.press("j");
     page.wait("document.querySelector('article.card[aria-current=true]')");
@@ -107,8 +107,8 @@ fn the_keys_of_the_inbox_answer() {
     // Letters are text again, not shortcuts.
     page.write("a no: ask me first");
     page.press("Enter");
-    desk.becomes(&chosen, "rejected");
-    assert_eq!(desk.agent.approval(&chosen)["feedback"], "a no: ask me first");
+    console_test.becomes(&chosen, "rejected");
+    assert_eq!(console_test.agent.approval(&chosen)["feedback"], "a no: ask me first");
     page.wait_gone(&card(&chosen));
 
     page.press("?");
@@ -119,26 +119,26 @@ fn the_keys_of_the_inbox_answer() {
 
 #[test]
 fn tab_and_enter_answer_with_script_and_without() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
-        let id = desk.agent.ask(&push("one"));
-        Desk::see(&page, script, &card(&id));
+        let page = console_test.page(script);
+        let id = console_test.agent.ask(&push("one"));
+        ConsoleTest::see(&page, script, &card(&id));
         page.reload();
         page.press("Tab");
         assert_eq!(page.eval("document.activeElement.matches('a.skip')"), true, "{script:?}");
         page.press("Enter");
         page.tab_to(&on_card(&id, "button[value=approve]"));
         page.press("Enter");
-        desk.becomes(&id, "approved");
+        console_test.becomes(&id, "approved");
 
-        let id = desk.agent.ask(&push("two"));
+        let id = console_test.agent.ask(&push("two"));
         page.go("/");
         page.tab_to(&on_card(&id, "textarea[name=feedback]"));
         page.write("not today");
         page.tab_to(&on_card(&id, "button[value=reject]"));
         page.press(" ");
-        desk.becomes(&id, "rejected");
-        assert_eq!(desk.agent.approval(&id)["feedback"], "not today", "{script:?}");
+        console_test.becomes(&id, "rejected");
+        assert_eq!(console_test.agent.approval(&id)["feedback"], "not today", "{script:?}");
     }
 }

@@ -2,17 +2,17 @@
 
 use serde_json::json;
 
-use super::{Desk, OFTEN, Script, card, on_card, push};
+use super::{ConsoleTest, OFTEN, Script, card, on_card, push};
 
 #[test]
 fn an_approved_agent_gets_its_permit() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
+        let page = console_test.page(script);
         page.wait_for("#empty");
-        let agent = desk.proposes(&push("main"));
-        let id = desk.asked();
-        Desk::see(&page, script, &card(&id));
+        let agent = console_test.proposes(&push("main"));
+        let id = console_test.asked();
+        ConsoleTest::see(&page, script, &card(&id));
         let what = page.text(&on_card(&id, "pre.what"));
         assert!(what.contains("git push --force origin main"), "{what}");
         assert!(page.has(&on_card(&id, "mark.risky")), "the risky part is marked");
@@ -31,19 +31,19 @@ fn an_approved_agent_gets_its_permit() {
 
 #[test]
 fn a_rejected_agent_reads_why() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
+        let page = console_test.page(script);
         let branch = format!("b-{script:?}");
-        let agent = desk.proposes(&push(&branch));
-        let id = desk.asked();
-        Desk::see(&page, script, &card(&id));
+        let agent = console_test.proposes(&push(&branch));
+        let id = console_test.asked();
+        ConsoleTest::see(&page, script, &card(&id));
         page.fill(&on_card(&id, "textarea[name=feedback]"), "Open a pull request <instead>.");
         page.click(&on_card(&id, "button[value=reject]"));
         let refused = agent.join().unwrap();
         assert_eq!(refused.problem(403), "declined", "{script:?}");
         assert!(refused.text().contains("Open a pull request <instead>."), "{}", refused.text());
-        let seen = desk.agent.approval(&id);
+        let seen = console_test.agent.approval(&id);
         assert_eq!(seen["feedback"], "Open a pull request <instead>.");
         page.wait_gone(&card(&id));
     }
@@ -51,57 +51,57 @@ fn a_rejected_agent_reads_why() {
 
 #[test]
 fn an_edited_action_is_judged_again() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
+        let page = console_test.page(script);
         let edit = |id: &str, command: &str| {
-            Desk::see(&page, script, &card(id));
+            ConsoleTest::see(&page, script, &card(id));
             page.click(&on_card(id, "details.edit > summary"));
             page.fill(&on_card(id, "form.edit textarea[name=edited]"), command);
             page.click(&on_card(id, "form.edit button"));
         };
         // Not riskier, and of the same kind: approved instead of the original.
-        let id = desk.agent.ask(&push("main"));
+        let id = console_test.agent.ask(&push("main"));
         edit(&id, "git push --force-with-lease origin main");
-        desk.becomes(&id, "cancelled");
-        let next = desk.agent.approval(&id)["replaced_by"].as_str().unwrap().to_owned();
-        desk.becomes(&next, "approved");
+        console_test.becomes(&id, "cancelled");
+        let next = console_test.agent.approval(&id)["replaced_by"].as_str().unwrap().to_owned();
+        console_test.becomes(&next, "approved");
         let leased = json!({"kind": "shell", "command": "git push --force-with-lease origin main"});
-        assert_eq!(desk.agent.spend(&next, &push("main")).problem(409), "other-action");
-        assert_eq!(desk.agent.spend(&next, &leased).expect(200)["status"], "permitted");
+        assert_eq!(console_test.agent.spend(&next, &push("main")).problem(409), "other-action");
+        assert_eq!(console_test.agent.spend(&next, &leased).expect(200)["status"], "permitted");
 
         // Riskier: needs a new approval.
         page.go("/");
-        let id = desk.agent.ask(&json!({"kind": "shell", "command": "git branch -D old"}));
+        let id = console_test.agent.ask(&json!({"kind": "shell", "command": "git branch -D old"}));
         edit(&id, "git branch -D old && git push --force origin main");
-        desk.becomes(&id, "cancelled");
-        let next = desk.agent.approval(&id)["replaced_by"].as_str().unwrap().to_owned();
+        console_test.becomes(&id, "cancelled");
+        let next = console_test.agent.approval(&id)["replaced_by"].as_str().unwrap().to_owned();
         page.wait_for(&card(&next));
         assert!(page.text(&on_card(&next, "pre.what")).contains("push --force"));
-        assert_eq!(desk.owner.state(&next), "pending", "{script:?}");
+        assert_eq!(console_test.owner.state(&next), "pending", "{script:?}");
         page.click(&on_card(&next, "button[value=reject]"));
-        desk.becomes(&next, "rejected");
+        console_test.becomes(&next, "rejected");
 
         // A forbidden action is refused, and the question remains.
         page.forgive("403 (Forbidden)");
         page.go("/");
-        let id = desk.agent.ask(&push("other"));
+        let id = console_test.agent.ask(&push("other"));
         edit(&id, "rm -rf /");
         page.wait_for("#problem");
-        assert_eq!(desk.owner.state(&id), "pending", "{script:?}");
-        desk.owner.respond(&id, false).expect(200);
+        assert_eq!(console_test.owner.state(&id), "pending", "{script:?}");
+        console_test.owner.respond(&id, false).expect(200);
     }
 }
 
 #[test]
 fn in_a_group_the_page_says_which_answer_was_not_taken() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
-        let session = desk.agent.session(&json!({"task": "Tidy up"}));
-        let ask = |branch: &str| desk.agent.ask_in(&session, &push(branch));
+        let page = console_test.page(script);
+        let session = console_test.agent.session(&json!({"task": "Tidy up"}));
+        let ask = |branch: &str| console_test.agent.ask_in(&session, &push(branch));
         let ids = ["one", "two", "three"].map(ask);
-        Desk::see(&page, script, &format!("section.group {}", card(&ids[2])));
+        ConsoleTest::see(&page, script, &format!("section.group {}", card(&ids[2])));
         assert_eq!(page.count("form.all input[name=answer]"), 3);
         for (id, differs) in ids.iter().zip(["one", "two", "three"]) {
             assert_eq!(page.text(&on_card(id, "mark.differs")), differs, "{script:?}");
@@ -122,10 +122,10 @@ fn in_a_group_the_page_says_which_answer_was_not_taken() {
             let line = format!("li[data-approval='{id}']");
             assert_eq!(page.attribute(&line, "data-accepted"), accepted.to_string(), "{script:?}");
         }
-        let states = ids.each_ref().map(|id| desk.owner.state(id));
+        let states = ids.each_ref().map(|id| console_test.owner.state(id));
         assert_eq!(states, ["approved", "pending", "approved"], "{script:?}");
         page.keep_picture(&format!("answers-{script:?}").to_lowercase());
-        desk.owner.respond(&ids[1], false).expect(200);
+        console_test.owner.respond(&ids[1], false).expect(200);
 
         // All of them, with the right tokens.
         let ids = ["four", "five"].map(ask);
@@ -133,17 +133,20 @@ fn in_a_group_the_page_says_which_answer_was_not_taken() {
         page.submit("form.all button[value=approve]");
         page.wait_for("html[data-page=inbox] .flash");
         for id in &ids {
-            assert_eq!(desk.owner.state(id), "approved", "{script:?}");
+            assert_eq!(console_test.owner.state(id), "approved", "{script:?}");
         }
-        desk.agent.post(&format!("/api/sessions/{session}/complete"), &json!({})).expect(204);
+        console_test
+            .agent
+            .post(&format!("/api/sessions/{session}/complete"), &json!({}))
+            .expect(204);
     }
 }
 
 #[test]
 fn what_expires_does_so_on_the_screen() {
-    let Some(desk) = Desk::open("gate: {approval_timeout: 4}\n") else { return };
-    let page = desk.page(Script::On);
-    let id = desk.agent.ask(&push("main"));
+    let Some(console_test) = ConsoleTest::open("gate: {approval_timeout: 4}\n") else { return };
+    let page = console_test.page(Script::On);
+    let id = console_test.agent.ask(&push("main"));
     page.wait_for(&on_card(&id, "time.left"));
     let left = page.text(&on_card(&id, "time.left"));
     page.wait(&format!(
@@ -153,34 +156,37 @@ fn what_expires_does_so_on_the_screen() {
     page.wait_for(&format!("{}[data-state=expired]", card(&id)));
     let buttons = on_card(&id, "button[name=say]");
     assert_eq!(page.count(&buttons), page.count(&format!("{buttons}:disabled")));
-    desk.becomes(&id, "expired");
+    console_test.becomes(&id, "expired");
     page.wait("!document.title.startsWith('(')");
 
     // Without script the page is unchanged, and the answer comes too late.
-    let page = desk.page(Script::Off);
+    let page = console_test.page(Script::Off);
     page.forgive("409 (Conflict)");
-    let id = desk.agent.ask(&push("other"));
-    Desk::see(&page, Script::Off, &card(&id));
-    desk.becomes(&id, "expired");
+    let id = console_test.agent.ask(&push("other"));
+    ConsoleTest::see(&page, Script::Off, &card(&id));
+    console_test.becomes(&id, "expired");
     page.submit(&on_card(&id, "button[value=approve]"));
     page.wait_for("html[data-page=error] #problem");
-    assert_eq!(desk.owner.state(&id), "expired");
+    assert_eq!(console_test.owner.state(&id), "expired");
 }
 
 #[test]
 fn a_yes_may_reach_further_than_once() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
-        let session = desk.agent.session(&json!({}));
-        let id = desk.agent.ask_in(&session, &push("main"));
-        Desk::see(&page, script, &card(&id));
+        let page = console_test.page(script);
+        let session = console_test.agent.session(&json!({}));
+        let id = console_test.agent.ask_in(&session, &push("main"));
+        ConsoleTest::see(&page, script, &card(&id));
         page.choose(&on_card(&id, "select[name=scope]"), "session");
         page.click(&on_card(&id, "button[value=approve]"));
-        desk.becomes(&id, "approved");
-        desk.agent.spend(&id, &push("main")).expect(200);
-        let again = desk.agent.propose_in(&session, &push("main")).expect(200);
+        console_test.becomes(&id, "approved");
+        console_test.agent.spend(&id, &push("main")).expect(200);
+        let again = console_test.agent.propose_in(&session, &push("main")).expect(200);
         assert_eq!(again["status"], "permitted", "{script:?}");
-        desk.agent.post(&format!("/api/sessions/{session}/complete"), &json!({})).expect(204);
+        console_test
+            .agent
+            .post(&format!("/api/sessions/{session}/complete"), &json!({}))
+            .expect(204);
     }
 }

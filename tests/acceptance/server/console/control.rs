@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, OFTEN, Script, card, push};
+use super::{ConsoleTest, OFTEN, Script, card, push};
 
 fn skill(id: &str) -> Value {
     json!({"kind": "skill", "skill": id, "params": {"to": "john@example.com"}})
@@ -11,8 +11,8 @@ fn skill(id: &str) -> Value {
 #[test]
 fn autonomous_mode_never_covers_what_always_asks() {
     for script in Script::BOTH {
-        let Some(desk) = Desk::open("profile: assistant\n") else { return };
-        let page = desk.page(script);
+        let Some(console_test) = ConsoleTest::open("profile: assistant\n") else { return };
+        let page = console_test.page(script);
         // One skill needs a confirmation in any mode.
         page.go("/apps");
         let forward = "form[action='/apps']:has([name=skill][value='email.forward'])";
@@ -27,9 +27,9 @@ fn autonomous_mode_never_covers_what_always_asks() {
         assert_eq!(page.attribute("body", "data-autonomous"), "false", "looking changes nothing");
         page.submit("main form[action='/autonomous'] button");
         page.wait_for("body[data-autonomous=true]");
-        let permitted = desk.agent.propose(&skill("email.reply")).expect(200);
+        let permitted = console_test.agent.propose(&skill("email.reply")).expect(200);
         assert_eq!(permitted["status"], "permitted", "{script:?}");
-        let id = desk.agent.ask(&skill("email.forward"));
+        let id = console_test.agent.ask(&skill("email.forward"));
         page.go("/");
         page.wait_for(&card(&id));
         assert_eq!(page.count("article.card"), 1);
@@ -37,48 +37,48 @@ fn autonomous_mode_never_covers_what_always_asks() {
 
         page.submit("#autonomous button, form#autonomous button");
         page.wait_for("body[data-autonomous=false]");
-        desk.agent.ask(&skill("email.reply"));
+        console_test.agent.ask(&skill("email.reply"));
     }
 }
 
 #[test]
 fn stopping_everything_takes_one_page_and_one_button() {
     for script in Script::BOTH {
-        let Some(desk) = Desk::open(OFTEN) else { return };
-        let page = desk.page(script);
-        let other = desk.page(Script::On);
-        let id = desk.agent.ask(&push("main"));
-        Desk::see(&page, script, &card(&id));
+        let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+        let page = console_test.page(script);
+        let other = console_test.page(Script::On);
+        let id = console_test.agent.ask(&push("main"));
+        ConsoleTest::see(&page, script, &card(&id));
         page.submit("#stop-all a, a#stop-all");
         page.wait_for("html[data-page=halt]");
         assert_eq!(
-            desk.owner.get("/api/halt").expect(200)["halted"],
+            console_test.owner.get("/api/halt").expect(200)["halted"],
             false,
             "looking stops nothing"
         );
         page.submit("main form[action='/halt'] button");
         page.wait_for("#halted");
-        desk.becomes(&id, "cancelled");
+        console_test.becomes(&id, "cancelled");
         let harmless = json!({"kind": "shell", "command": "ls"});
-        assert_ne!(desk.agent.propose(&harmless).status, 200, "{script:?}");
+        assert_ne!(console_test.agent.propose(&harmless).status, 200, "{script:?}");
         // The other page is told.
         other.wait_for("#halted");
         other.wait_gone(&card(&id));
 
         page.submit("#halted form[action='/resume'] button, form[action='/resume'] button");
         page.wait_gone("#halted");
-        assert_eq!(desk.agent.propose(&harmless).expect(200)["status"], "permitted");
+        assert_eq!(console_test.agent.propose(&harmless).expect(200)["status"], "permitted");
         other.wait_gone("#halted");
     }
 }
 
 #[test]
 fn a_session_is_stopped_where_it_is_shown() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
-        let session = desk.agent.session(&json!({"task": "Tidy up the branches"}));
-        let id = desk.agent.ask_in(&session, &push("main"));
+        let page = console_test.page(script);
+        let session = console_test.agent.session(&json!({"task": "Tidy up the branches"}));
+        let id = console_test.agent.ask_in(&session, &push("main"));
         page.go("/sessions");
         let article = format!("article.session[data-session='{session}']");
         page.wait_for(&article);
@@ -87,15 +87,15 @@ fn a_session_is_stopped_where_it_is_shown() {
         page.wait_for("html[data-page=session] ol#feed > li[data-event]");
         let before = page.count("ol#feed > li");
         let harmless = json!({"kind": "shell", "command": "ls"});
-        desk.agent.propose_in(&session, &harmless).expect(200);
+        console_test.agent.propose_in(&session, &harmless).expect(200);
         if script == Script::On {
             // The feed updates live.
             page.wait(&format!("document.querySelectorAll('ol#feed > li').length > {before}"));
         }
         page.go("/sessions");
         page.submit(&format!("{article} form[action='/sessions/{session}/stop'] button"));
-        let shown = desk.owner.get(&format!("/api/sessions/{session}")).expect(200);
+        let shown = console_test.owner.get(&format!("/api/sessions/{session}")).expect(200);
         assert_eq!(shown["state"], "ended", "{script:?}");
-        desk.becomes(&id, "cancelled");
+        console_test.becomes(&id, "cancelled");
     }
 }

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::super::Client;
-use super::{Desk, Script};
+use super::{ConsoleTest, Script};
 
 #[test]
 fn a_key_is_shown_once() {
-    let Some(desk) = Desk::open("") else { return };
+    let Some(console_test) = ConsoleTest::open("") else { return };
     let harmless = json!({"kind": "shell", "command": "ls"});
     for script in Script::BOTH {
-        let page = desk.page(script);
+        let page = console_test.page(script);
         page.go("/developer");
         let form = "form[action='/developer/keys']";
         page.fill(&format!("{form} input[name=name]"), &format!("runner {script:?}"));
@@ -18,7 +18,7 @@ fn a_key_is_shown_once() {
         page.submit(&format!("{form} button"));
         let secret = page.text("code#new-key");
         assert!(secret.starts_with("csk_"), "a key");
-        let key = Client { secret: Some(secret.clone()), ..desk.owner.clone() };
+        let key = Client { secret: Some(secret.clone()), ..console_test.owner.clone() };
         assert_eq!(key.propose(&harmless).expect(200)["status"], "permitted");
 
         // On no other page, not even where it was shown.
@@ -36,7 +36,7 @@ fn a_key_is_shown_once() {
         page.submit(&format!("{row} form[action$='/rotate'] button"));
         let next = page.text("code#new-key");
         assert_ne!(next, secret);
-        let rotated = Client { secret: Some(next), ..desk.owner.clone() };
+        let rotated = Client { secret: Some(next), ..console_test.owner.clone() };
         rotated.propose(&harmless).expect(200);
         page.go("/developer");
         page.submit(&format!("{row} form[action$='/revoke'] button"));
@@ -47,12 +47,12 @@ fn a_key_is_shown_once() {
 
 #[test]
 fn a_waiting_machine_is_let_in_and_put_out() {
-    let Some(desk) = Desk::open("") else { return };
+    let Some(console_test) = ConsoleTest::open("") else { return };
     let harmless = json!({"kind": "shell", "command": "ls"});
     for script in Script::BOTH {
-        let page = desk.page(script);
+        let page = console_test.page(script);
         let key = json!({"name": "laptop", "scopes": ["*"], "access": "program"});
-        let key = desk.owner.key_of(&key);
+        let key = console_test.owner.key_of(&key);
         let asked = key.post("/api/devices", &json!({"name": "build machine"})).expect(201);
         let machine = Client { device: asked["secret"].as_str().map(str::to_owned), ..key };
         assert_eq!(machine.propose(&harmless).problem(403), "device-not-approved");

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, Script};
+use super::{ConsoleTest, Script};
 
 #[test]
 fn history_is_searched_exported_and_erased() {
     for script in Script::BOTH {
-        let Some(desk) = Desk::open("gate: {logging: enhanced}\n") else { return };
-        let page = desk.page(script);
+        let Some(console_test) = ConsoleTest::open("gate: {logging: enhanced}\n") else { return };
+        let page = console_test.page(script);
         for word in ["heron", "=bittern"] {
             let action = json!({"kind": "shell", "command": format!("echo {word}")});
-            desk.agent.propose(&action).expect(200);
+            console_test.agent.propose(&action).expect(200);
         }
         page.go("/history");
         let all = page.count("table#records tbody tr");
@@ -43,7 +43,7 @@ fn history_is_searched_exported_and_erased() {
         page.submit("form[action='/history/delete'] button");
         page.wait_for("html[data-page=history] .flash");
         assert!(!page.visible().contains("heron"), "{}", page.visible());
-        assert_eq!(desk.owner.history("action_planned"), Vec::<Value>::new());
+        assert_eq!(console_test.owner.history("action_planned"), Vec::<Value>::new());
 
         page.go("/audit");
         page.submit("form[action='/audit/verify'] button");
@@ -53,9 +53,9 @@ fn history_is_searched_exported_and_erased() {
 
 #[test]
 fn the_policy_page_explains_what_it_would_say() {
-    let Some(desk) = Desk::open("profile: coding-agent\n") else { return };
+    let Some(console_test) = ConsoleTest::open("profile: coding-agent\n") else { return };
     for script in Script::BOTH {
-        let page = desk.page(script);
+        let page = console_test.page(script);
         page.go("/policy");
         assert!(page.has("section.layer"));
         for (command, verdict) in
@@ -66,6 +66,10 @@ fn the_policy_page_explains_what_it_would_say() {
             page.submit("form[action='/policy'] button");
             assert_eq!(page.attribute("#judgement", "data-verdict"), verdict, "{command}");
         }
-        assert_eq!(desk.owner.history("action_planned"), Vec::<Value>::new(), "nothing was asked");
+        assert_eq!(
+            console_test.owner.history("action_planned"),
+            Vec::<Value>::new(),
+            "nothing was asked"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::browser::Page;
-use super::{Client, Desk, OFTEN, Script, card, on_card, until};
+use super::{Client, ConsoleTest, OFTEN, Script, card, on_card, until};
 
 /// Closes any element around it, and then does harm; with characters that reverse text and
 /// invisible ones.
@@ -55,13 +55,16 @@ fn assert_harmless(page: &Page, where_: &str) {
 
 /// Creates an agent that writes harm wherever it can write, its session, and the questions about
 /// it.
-fn writes_harm(desk: &Desk) -> (Client, String, Vec<String>) {
-    desk.owner.json("PATCH", "/api/settings", &[], &json!({"logging": "enhanced"})).expect(200);
+fn writes_harm(console_test: &ConsoleTest) -> (Client, String, Vec<String>) {
+    console_test
+        .owner
+        .json("PATCH", "/api/settings", &[], &json!({"logging": "enhanced"}))
+        .expect(200);
     let key = json!({"name": "<b data-harm>key</b>", "scopes": ["*"], "devices": "any",
                      "writes": {"uses": 1000, "seconds": 1}});
-    let agent = desk.owner.key_of(&key);
+    let agent = console_test.owner.key_of(&key);
     // A machine chooses its own name.
-    let machine = desk.owner.key_of(&json!({"name": "machine", "scopes": ["*"]}));
+    let machine = console_test.owner.key_of(&json!({"name": "machine", "scopes": ["*"]}));
     machine.post("/api/devices", &json!({"name": "box <b data-harm>\u{202e}\u{200b}x</b>"}));
     let session = agent.session(&json!({"task": HARM}));
     let mut ids = Vec::new();
@@ -80,11 +83,11 @@ fn writes_harm(desk: &Desk) -> (Client, String, Vec<String>) {
 #[test]
 fn what_agents_write_is_shown_as_text_on_every_page() {
     let config = format!("{OFTEN}profile: assistant\n");
-    let Some(desk) = Desk::open(&config) else { return };
-    let (agent, session, ids) = writes_harm(&desk);
+    let Some(console_test) = ConsoleTest::open(&config) else { return };
+    let (agent, session, ids) = writes_harm(&console_test);
     assert!(ids.len() >= 4, "{}", ids.len());
     for script in Script::BOTH {
-        let page = desk.page(script);
+        let page = console_test.page(script);
         page.forgive("favicon.ico");
         assert_harmless(&page, "inbox");
         assert!(page.visible().contains("<script>window.harm = 1</script>"), "it is text");
@@ -116,7 +119,7 @@ fn what_agents_write_is_shown_as_text_on_every_page() {
         assert_harmless(&page, "flash");
     }
     // A live page gets the same text in other ways.
-    let page = desk.page(Script::On);
+    let page = console_test.page(Script::On);
     let action =
         json!({"kind": "skill", "skill": "email.send", "params": {"to": HARM, "subject": "late"}});
     let id = agent.ask_in(&session, &action);
@@ -129,14 +132,14 @@ fn what_agents_write_is_shown_as_text_on_every_page() {
 
 #[test]
 fn a_command_of_two_hundred_thousand_bytes_is_shown_and_answered() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
     let words = "<b data-harm>echo</b> 'a long line' \u{202e}; ";
     let command = format!("git push --force origin main; {}", words.repeat(200_000 / words.len()));
     let action = json!({"kind": "shell", "command": command});
     for script in Script::BOTH {
-        let page = desk.page(script);
-        let id = desk.agent.ask(&action);
-        Desk::see(&page, script, &card(&id));
+        let page = console_test.page(script);
+        let id = console_test.agent.ask(&action);
+        ConsoleTest::see(&page, script, &card(&id));
         assert_harmless(&page, "inbox");
         // The person who approves has seen all of it.
         page.go(&format!("/approvals/{id}"));
@@ -146,7 +149,7 @@ fn a_command_of_two_hundred_thousand_bytes_is_shown_and_answered() {
         page.resize(360, 800);
         page.assert_fits("the page");
         page.click(&on_card(&id, "button[value=approve]"));
-        until("it is approved", || (desk.owner.state(&id) == "approved").then_some(()));
-        desk.agent.spend(&id, &action).expect(200);
+        until("it is approved", || (console_test.owner.state(&id) == "approved").then_some(()));
+        console_test.agent.spend(&id, &action).expect(200);
     }
 }

@@ -1,12 +1,12 @@
 //! The console in the reader's language, and on their phone.
 
-use super::{Desk, OFTEN, Script, push};
+use super::{ConsoleTest, OFTEN, Script, push};
 
 #[test]
 fn pages_speak_the_languages_there_are_and_fit_a_phone_in_each() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
-    let page = desk.page(Script::On);
-    desk.agent.ask(&push("main"));
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+    let page = console_test.page(Script::On);
+    console_test.agent.ask(&push("main"));
     page.resize(360, 740);
     let mut seen = Vec::new();
     for (wanted, spoken) in [("en-US", "en"), ("de-AT", "de"), ("ko", "ko"), ("tlh", "en")] {
@@ -28,7 +28,7 @@ fn pages_speak_the_languages_there_are_and_fit_a_phone_in_each() {
 
 #[test]
 fn a_phone_can_install_it() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
-    let page = desk.page(Script::On);
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+    let page = console_test.page(Script::On);
     assert_eq!(page.not_installable(), Vec::<String>::new());
 }

@@ -3,23 +3,23 @@
 use std::net::TcpListener;
 
 use super::super::browser::Network;
-use super::{Desk, OFTEN, Script, Setup, card, on_card, push};
+use super::{ConsoleTest, OFTEN, Script, Setup, card, on_card, push};
 
 #[test]
 fn the_other_device_is_told_at_once() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
-    let (first, second) = (desk.page(Script::On), desk.page(Script::On));
-    let old = desk.page(Script::Off);
-    let id = desk.agent.ask(&push("main"));
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+    let (first, second) = (console_test.page(Script::On), console_test.page(Script::On));
+    let old = console_test.page(Script::Off);
+    let id = console_test.agent.ask(&push("main"));
     for page in [&first, &second] {
         page.wait_for(&card(&id));
         page.wait("document.querySelector('#announce').textContent.trim() !== ''");
     }
-    Desk::see(&old, Script::Off, &card(&id));
+    ConsoleTest::see(&old, Script::Off, &card(&id));
     // Neither page was reloaded.
     second.eval("window.stayed = true");
     first.click(&on_card(&id, "button[value=approve]"));
-    desk.becomes(&id, "approved");
+    console_test.becomes(&id, "approved");
     second.wait(&format!(
         "(card => !card || card.dataset.state === 'approved')(document.querySelector('{}'))",
         card(&id),
@@ -31,27 +31,27 @@ fn the_other_device_is_told_at_once() {
     old.forgive("409 (Conflict)");
     old.submit(&on_card(&id, "button[value=reject]"));
     old.wait_for("html[data-page=error] #problem");
-    assert_eq!(desk.owner.state(&id), "approved");
+    assert_eq!(console_test.owner.state(&id), "approved");
 }
 
 #[test]
 fn a_page_without_network_says_so_and_catches_up() {
-    let Some(desk) = Desk::open(OFTEN) else { return };
-    let page = desk.page(Script::On);
-    let first = desk.agent.ask(&push("one"));
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+    let page = console_test.page(Script::On);
+    let first = console_test.agent.ask(&push("one"));
     page.wait_for(&card(&first));
     page.forgive("ERR_INTERNET_DISCONNECTED");
     page.forgive("ERR_NETWORK_CHANGED");
     page.network(Network::Gone);
     page.wait_for("#connection[data-state=lost]");
-    let second = desk.agent.ask(&push("two"));
-    desk.owner.respond(&first, false).expect(200);
+    let second = console_test.agent.ask(&push("two"));
+    console_test.owner.respond(&first, false).expect(200);
     page.network(Network::There);
     page.wait_for("#connection[data-state=live]");
     page.wait_for(&card(&second));
     page.wait_gone(&card(&first));
     page.click(&on_card(&second, "button[value=approve]"));
-    desk.becomes(&second, "approved");
+    console_test.becomes(&second, "approved");
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn a_page_outlives_its_server() {
     // A fixed port, so that it comes back at the same address.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let setup = Setup::new().config(OFTEN).word("--listen").word(&port.to_string());
-    let Some(desk) = Desk::of(setup) else { return };
-    let page = desk.page(Script::On);
-    let id = desk.agent.ask(&push("main"));
+    let Some(console_test) = ConsoleTest::of(setup) else { return };
+    let page = console_test.page(Script::On);
+    let id = console_test.agent.ask(&push("main"));
     page.wait_for(&card(&id));
     page.forgive("ERR_CONNECTION_REFUSED");
     page.forgive("ERR_CONNECTION_RESET");
@@ -69,17 +69,17 @@ fn a_page_outlives_its_server() {
     page.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING");
     page.forgive("WebSocket connection");
     page.eval("window.stayed = true");
-    let Desk { browser, mut server, owner, agent } = desk;
+    let ConsoleTest { browser, mut server, owner, agent } = console_test;
     server.stop();
     page.wait_for("#connection[data-state=lost]");
     assert!(page.has(&card(&id)), "what was there stays to be read");
     let server = server.setup.clone().start();
-    let desk = Desk { browser, server, owner, agent };
+    let console_test = ConsoleTest { browser, server, owner, agent };
     page.wait_for("#connection[data-state=live]");
     assert_eq!(page.eval("window.stayed"), true);
-    let next = desk.agent.ask(&push("other"));
+    let next = console_test.agent.ask(&push("other"));
     page.wait_for(&card(&next));
     page.click(&on_card(&id, "button[value=approve]"));
-    desk.becomes(&id, "approved");
+    console_test.becomes(&id, "approved");
     drop(page);
 }

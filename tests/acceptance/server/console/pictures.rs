@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 
 use super::super::browser::Colours;
-use super::{Desk, Script};
+use super::{ConsoleTest, Script};
 
 fn shell(command: &str) -> Value {
     json!({"kind": "shell", "command": command, "cwd": "/home/kim/shop"})
 }
 
 /// Creates a day's work of an agent, part of it pending.
-fn work(desk: &Desk) -> (String, String) {
+fn work(console_test: &ConsoleTest) -> (String, String) {
     let named = |name: &str| {
         let writes = json!({"uses": 1000, "seconds": 1});
         let key = json!({"name": name, "scopes": ["*"], "devices": "any", "writes": writes});
-        desk.owner.key_of(&key)
+        console_test.owner.key_of(&key)
     };
     let (coder, helper) = (named("Coding agent"), named("Release helper"));
     let session = coder.session(&json!({"task": "Publish the new shop pages"}));
@@ -28,7 +28,7 @@ fn work(desk: &Desk) -> (String, String) {
     };
     let id = ask("git push --force origin main", "The branch was rebased this morning.");
     let before = ask("git push --force origin staging", "So was this one.");
-    desk.owner.respond(&before, true).expect(200);
+    console_test.owner.respond(&before, true).expect(200);
     ask("git push --force origin preview", "And this one.");
     let files = "rm -rf dist node_modules /var/www/shop/releases/2026-11-02";
     helper.propose(&shell(files));
@@ -41,9 +41,9 @@ fn work(desk: &Desk) -> (String, String) {
 
 #[test]
 fn every_page_is_seen_at_three_widths_in_light_and_dark() {
-    let Some(desk) = Desk::open("profile: coding-agent\n") else { return };
-    let (session, id) = work(&desk);
-    let page = desk.page(Script::On);
+    let Some(console_test) = ConsoleTest::open("profile: coding-agent\n") else { return };
+    let (session, id) = work(&console_test);
+    let page = console_test.page(Script::On);
     let paths = [
         ("inbox", "/".to_owned()),
         ("card", format!("/approvals/{id}")),

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::json;
 
 use super::super::browser::{Page, target};
-use super::{Desk, OFTEN, Script, card, on_card, push};
+use super::{ConsoleTest, OFTEN, Script, card, on_card, push};
 
 /// Records when a card has been painted, and when a button was clicked.
 const NOTE: &str = "
@@ -37,8 +37,8 @@ fn now() -> f64 {
 
 /// Starts an agent that proposes and waits; returns the times when it began and when it got the
 /// answer.
-fn proposes(desk: &Desk, number: usize) -> JoinHandle<(f64, f64)> {
-    let agent = desk.agent.clone();
+fn proposes(console_test: &ConsoleTest, number: usize) -> JoinHandle<(f64, f64)> {
+    let agent = console_test.agent.clone();
     let body = json!({"action": push(&format!("b{number}"))});
     std::thread::spawn(move || {
         let began = now();
@@ -62,14 +62,14 @@ fn at(sorted: &[f64], percent: usize) -> f64 {
 fn from_question_to_card_and_from_click_to_agent() {
     let tries = std::env::var("CONSOLE_TRIES").ok().and_then(|tries| tries.parse().ok());
     let tries: usize = tries.unwrap_or(5);
-    let Some(desk) = Desk::open(OFTEN) else { return };
-    let page = desk.page(Script::On);
+    let Some(console_test) = ConsoleTest::open(OFTEN) else { return };
+    let page = console_test.page(Script::On);
     page.before_each(NOTE);
     page.go("/");
     page.wait_for("#connection[data-state=live]");
     let (mut shown, mut felt) = (Vec::new(), Vec::new());
     for number_of_try in 0..tries {
-        let agent = proposes(&desk, number_of_try);
+        let agent = proposes(&console_test, number_of_try);
         page.wait_for("article.card");
         let id = page.attribute("article.card", "data-approval");
         page.wait(&format!("window.seen['{id}']"));

@@ -53,7 +53,7 @@ impl fmt::Display for Tally {
 }
 
 /// The gate's first answer.
-enum Said {
+enum FirstAnswer {
     /// It may run.
     Permitted { action: String, warned: Option<String> },
     /// A person is asked.
@@ -120,13 +120,13 @@ impl Agent {
         for scene in scenes {
             self.tally.actions = self.tally.actions.saturating_add(1);
             match self.propose(&scene).await? {
-                Said::Permitted { action, warned } => {
+                FirstAnswer::Permitted { action, warned } => {
                     self.tally.allowed = self.tally.allowed.saturating_add(1);
                     self.report(&action).await?;
                     let warned = warned.map(|why| format!(", with a warning: {why}"));
                     outcome("allowed", &warned.unwrap_or_default())?;
                 }
-                Said::Refused { kind, reason } => {
+                FirstAnswer::Refused { kind, reason } => {
                     let halted = kind == problem::HALTED;
                     let count =
                         if halted { &mut self.tally.halted } else { &mut self.tally.blocked };
@@ -134,7 +134,7 @@ impl Agent {
                     let word = if kind == problem::BLOCKED { "blocked" } else { "refused" };
                     outcome(word, &format!(": {reason}"))?;
                 }
-                Said::Waiting { approval, reason } => {
+                FirstAnswer::Waiting { approval, reason } => {
                     self.tally.asked = self.tally.asked.saturating_add(1);
                     // A person who answers at this terminal reads the card instead.
                     if self.person.is_some() {
@@ -158,7 +158,7 @@ impl Agent {
         }
     }
 
-    async fn propose(&self, scene: &Scene) -> Result<Said> {
+    async fn propose(&self, scene: &Scene) -> Result<FirstAnswer> {
         let path = path::of(path::SESSION_ACTIONS, &[&self.session]);
         match self.key.send_to(&path, &proposal(scene)).await {
             Ok(said) => Ok(read(said)),
@@ -168,7 +168,7 @@ impl Agent {
                 let reason = judged.filter(|_| refused.kind == problem::BLOCKED);
                 let reason = one_line(reason.unwrap_or(&refused.detail)).into_owned();
                 let Refused { kind, .. } = *refused;
-                Ok(Said::Refused { kind, reason })
+                Ok(FirstAnswer::Refused { kind, reason })
             }
             Err(error) => Err(error.into()),
         }
@@ -223,15 +223,15 @@ fn proposal(scene: &Scene) -> Value {
     })
 }
 
-fn read(said: Proposed) -> Said {
+fn read(said: Proposed) -> FirstAnswer {
     let reason = |judgement: &Judgement| one_line(&judgement.reason).into_owned();
     match said {
         Proposed::Permitted { action_id, judgement, .. } => {
             let warned = judgement.filter(|judgement| judgement.verdict == Verdict::Warn);
-            Said::Permitted { action: action_id, warned: warned.as_deref().map(reason) }
+            FirstAnswer::Permitted { action: action_id, warned: warned.as_deref().map(reason) }
         }
         Proposed::Waiting { approval_id, judgement, .. } => {
-            Said::Waiting { approval: approval_id, reason: reason(&judgement) }
+            FirstAnswer::Waiting { approval: approval_id, reason: reason(&judgement) }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use countersign_wire::{
-    Answer, AnswerOne, Answered, Answers, AnswersGiven, ApprovalCard, Scope, path,
+    AnswerBody, AnswerOne, Answered, Answers, AnswersGiven, ApprovalCard, Scope, path,
 };
 use tokio::task::JoinHandle;
 
@@ -47,7 +47,7 @@ impl Person {
         for (id, reaction) in asked {
             let path = path::of(path::APPROVAL, &[id]);
             let card: ApprovalCard = self.device.read(&path).await?;
-            let Answer { approved, feedback, .. } = said(*reaction);
+            let AnswerBody { approved, feedback, .. } = said(*reaction);
             let (approval_id, token) = (id.clone(), card.token);
             answers.push(AnswerOne { approval_id, approved, feedback, token });
         }
@@ -57,10 +57,10 @@ impl Person {
     }
 }
 
-fn said(reaction: Reaction) -> Answer {
+fn said(reaction: Reaction) -> AnswerBody {
     match reaction {
-        Reaction::Yes => Answer::yes(Scope::Once),
-        Reaction::No(why) => Answer::no(Some(why.to_owned())),
-        Reaction::Silence => Answer::no(None),
+        Reaction::Yes => AnswerBody::yes(Scope::Once),
+        Reaction::No(why) => AnswerBody::no(Some(why.to_owned())),
+        Reaction::Silence => AnswerBody::no(None),
     }
 }

@@ -14,8 +14,8 @@ use countersign_wire::path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::approval_client::{ApprovalClient, Journal, machine_name};
 use crate::client::{Address, Client, block_on};
-use crate::desk::{Desk, Journal, machine_name};
 use crate::hook::{Options, Unreachable};
 use crate::listing::field;
 use crate::show::one_line;
@@ -62,10 +62,10 @@ impl Rollout {
             undelivered: 0,
             reported: false,
         };
-        match Desk::open(options, folder, "doctor".to_owned(), PATIENCE) {
-            Ok(desk) => {
+        match ApprovalClient::open(options, folder, "doctor".to_owned(), PATIENCE) {
+            Ok(approval_client) => {
                 let tried = block_on(async {
-                    rollout.ask(&desk, folder, hosts).await;
+                    rollout.ask(&approval_client, folder, hosts).await;
                     Ok(())
                 });
                 if let Err(error) = tried {
@@ -101,14 +101,19 @@ impl Rollout {
         Ok(())
     }
 
-    async fn ask(&mut self, desk: &Desk, folder: Option<&Path>, hosts: &[ProvedHost]) {
-        let client = desk.client();
+    async fn ask(
+        &mut self,
+        approval_client: &ApprovalClient,
+        folder: Option<&Path>,
+        hosts: &[ProvedHost],
+    ) {
+        let client = approval_client.client();
         let Some(skew) = self.look(client).await else {
             self.undelivered = undelivered(folder);
             return;
         };
-        desk.deliver().await;
-        desk.learn().await;
+        approval_client.deliver().await;
+        approval_client.learn().await;
         self.undelivered = undelivered(folder);
         let policy_digest = self.check_policy();
         let proof = Proof {

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::host::Reply;
-use crate::host::place::Line;
+use crate::host::HookOutput;
+use crate::host::install::Line;
 use crate::show::one_line;
 
 /// Longer than a hook takes when it does not ask.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts a hook as its host does.
-pub(super) fn start(line: &Line, payload: &Value, project: &Path) -> Result<Reply, String> {
+pub(super) fn start(line: &Line, payload: &Value, project: &Path) -> Result<HookOutput, String> {
     let (name, mut command) = match line {
         Line::Words(words) => {
             let mut words = words.iter();
@@ -38,7 +38,7 @@ pub(super) fn run(
     command: &mut Command,
     payload: Option<&Value>,
     folder: &Path,
-) -> Result<Reply, String> {
+) -> Result<HookOutput, String> {
     let missing = |error: io::Error| format!("cannot be started ({error})");
     command.current_dir(folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -59,5 +59,5 @@ pub(super) fn run(
     let ended = child.wait_with_output().map_err(missing)?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let code = ended.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Ok(Reply { out: text(ended.stdout), err: text(ended.stderr), code })
+    Ok(HookOutput { out: text(ended.stdout), err: text(ended.stderr), code })
 }

@@ -69,7 +69,7 @@ pub(super) enum Input {
 pub(super) enum Request {
     Answer {
         id: String,
-        say: Say,
+        say: Choice,
     },
     Halt,
     /// Fetch the pending questions, and whether everything is halted.
@@ -78,7 +78,7 @@ pub(super) enum Request {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Say {
+pub(super) enum Choice {
     Once,
     Session,
     No { feedback: String },
@@ -199,7 +199,7 @@ impl Model {
                     self.mode = Mode::Feedback { id, text };
                     Vec::new()
                 }
-                Typed::Sent(feedback) => self.answer(id, Say::No { feedback }),
+                Typed::Sent(feedback) => self.answer(id, Choice::No { feedback }),
                 Typed::Cancelled => Vec::new(),
             },
             Mode::Halting { text } => match edited(text, key) {
@@ -228,8 +228,8 @@ impl Model {
             Key::PageUp => self.scroll = self.scroll.saturating_sub(5),
             Key::Char('?') => self.mode = Mode::Help,
             Key::Char('h') => self.mode = Mode::Halting { text: String::new() },
-            Key::Char('a') => return self.decide(Say::Once, now),
-            Key::Char('s') => return self.decide(Say::Session, now),
+            Key::Char('a') => return self.decide(Choice::Once, now),
+            Key::Char('s') => return self.decide(Choice::Session, now),
             Key::Char('r') => {
                 if let Some(id) = self.ready(now) {
                     self.mode = Mode::Feedback { id, text: String::new() };
@@ -240,7 +240,7 @@ impl Model {
         Vec::new()
     }
 
-    fn decide(&mut self, say: Say, now: Timestamp) -> Vec<Request> {
+    fn decide(&mut self, say: Choice, now: Timestamp) -> Vec<Request> {
         match self.ready(now) {
             Some(id) => self.answer(id, say),
             None => Vec::new(),
@@ -260,7 +260,7 @@ impl Model {
         Some(id)
     }
 
-    fn answer(&mut self, id: String, say: Say) -> Vec<Request> {
+    fn answer(&mut self, id: String, say: Choice) -> Vec<Request> {
         // It was settled while the feedback was typed.
         if !self.cards.iter().any(|card| card.approval_id == id) {
             return Vec::new();
@@ -434,7 +434,7 @@ mod tests {
         })
     }
 
-    fn answer(id: &str, say: Say) -> Vec<Request> {
+    fn answer(id: &str, say: Choice) -> Vec<Request> {
         vec![Request::Answer { id: id.to_owned(), say }]
     }
 
@@ -448,7 +448,7 @@ mod tests {
         assert!(press(&mut model, 's', 5_399).is_empty());
         assert!(press(&mut model, 'r', 5_399).is_empty());
         assert_eq!(model.mode, Mode::Looking);
-        assert_eq!(press(&mut model, 'a', 5_400), answer("two", Say::Once));
+        assert_eq!(press(&mut model, 'a', 5_400), answer("two", Choice::Once));
     }
 
     #[test]
@@ -460,18 +460,18 @@ mod tests {
         // Received twice, as after a reconnect.
         model.take(event(&required), at(901));
         assert_eq!(model.cards.len(), 2);
-        assert_eq!(press(&mut model, 'a', 902), answer("one", Say::Once));
+        assert_eq!(press(&mut model, 'a', 902), answer("one", Choice::Once));
     }
 
     #[test]
     fn a_question_is_answered_once_however_often_a_key_is_pressed() {
         let mut model = model(&["one"]);
-        assert_eq!(press(&mut model, 's', 1_000), answer("one", Say::Session));
+        assert_eq!(press(&mut model, 's', 1_000), answer("one", Choice::Session));
         assert!(press(&mut model, 'a', 1_001).is_empty());
         let said = Err("others must agree".to_owned());
         model.take(Input::Replied { id: Some("one".to_owned()), said }, at(1_100));
         assert_eq!(model.note(), Some("not accepted: others must agree"));
-        assert_eq!(press(&mut model, 'a', 2_000), answer("one", Say::Once));
+        assert_eq!(press(&mut model, 'a', 2_000), answer("one", Choice::Once));
     }
 
     #[test]
@@ -483,7 +483,7 @@ mod tests {
         }
         model.take(Input::Key(Key::Backspace), at(1_002));
         let sent = model.take(Input::Key(Key::Enter), at(1_003));
-        assert_eq!(sent, answer("one", Say::No { feedback: "not today".to_owned() }));
+        assert_eq!(sent, answer("one", Choice::No { feedback: "not today".to_owned() }));
 
         press(&mut model, 'j', 1_100);
         press(&mut model, 'r', 2_000);
@@ -524,7 +524,7 @@ mod tests {
         model.take(Input::Tick, at(20_000));
         assert_eq!(model.note(), None);
         // The cursor stayed on its card, so it can be answered at once.
-        assert_eq!(press(&mut model, 'a', 20_001), answer("two", Say::Once));
+        assert_eq!(press(&mut model, 'a', 20_001), answer("two", Choice::Once));
     }
 
     #[test]

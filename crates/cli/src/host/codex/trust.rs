@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::host::dialect;
 use crate::host::edit::{Document, To};
-use crate::host::place::Line;
+use crate::host::install::Line;
 use crate::mcp::wrap::toml;
 
 /// The steps that the user of Codex must take before a hook runs.
@@ -33,7 +33,7 @@ const EVENTS: [(&str, &str); 2] =
 const USUAL_SECONDS: u64 = 600;
 
 /// The files of a hook and of its acceptance.
-pub(crate) struct Place<'a> {
+pub(crate) struct HookFile<'a> {
     /// The file with the hook.
     pub(crate) file: &'a Path,
     /// The project to which the file belongs, if it belongs to one.
@@ -53,10 +53,12 @@ pub(crate) struct Hook {
 }
 
 /// The reason why Codex does not run the hooks of this file, if there is one.
-pub(crate) fn problem(place: &Place<'_>, text: &str, settings: &str) -> Option<String> {
+pub(crate) fn problem(hook_file: &HookFile<'_>, text: &str, settings: &str) -> Option<String> {
     let values = match toml::values(settings) {
         Ok(values) => values,
-        Err(error) => return Some(format!("`{}` is not TOML: {error}", place.config.display())),
+        Err(error) => {
+            return Some(format!("`{}` is not TOML: {error}", hook_file.config.display()));
+        }
     };
     let set = |keys: &[&str]| {
         let found = values.iter().rev().find(|(found, _)| found == keys);
@@ -64,17 +66,17 @@ pub(crate) fn problem(place: &Place<'_>, text: &str, settings: &str) -> Option<S
     };
     let off = |name: &str| set(&["features", name]) == Some(&Value::Bool(false));
     if off("hooks") || off("codex_hooks") {
-        let config = place.config.display();
+        let config = hook_file.config.display();
         return Some(format!("`features` in `{config}` switches every hook of Codex off"));
     }
-    if let Some(project) = place.project.map(Path::to_string_lossy)
+    if let Some(project) = hook_file.project.map(Path::to_string_lossy)
         && set(&["projects", &project, "trust_level"]) != Some(&Value::from("trusted"))
     {
         return Some(format!(
             "Codex reads no hooks of `{project}` until you trust that folder: start `codex` there"
         ));
     }
-    let hooks = hooks(place.file, text);
+    let hooks = hooks(hook_file.file, text);
     let missing = EVENTS.iter().filter(|(event, _)| hooks.iter().all(|hook| hook.event != *event));
     if let Some((event, _)) = missing.into_iter().next() {
         return Some(format!("there is no hook for {event}"));
@@ -167,12 +169,12 @@ mod tests {
     }
 
     fn problem_with(settings: &str, project: Option<&str>) -> Option<String> {
-        let place = Place {
+        let hook_file = HookFile {
             file: Path::new(FILE),
             project: project.map(Path::new),
             config: Path::new(CONFIG),
         };
-        problem(&place, &text(), settings)
+        problem(&hook_file, &text(), settings)
     }
 
     /// The answer of `codex app-server` 0.166.0 to `hooks/list` for exactly this file.

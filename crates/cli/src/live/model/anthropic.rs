@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Dialect, Said, Tool, list, named, streams, text_of};
+use super::{Answer, Asked, Dialect, ModelReply, Tool, list, named, streams, text_of};
 
 pub(super) struct Messages;
 
@@ -22,7 +22,7 @@ impl Dialect for Messages {
         Asked { tools: tools.collect(), results: results.collect() }
     }
 
-    fn say(&self, _: &str, body: &Value, answer: &Answer) -> Said {
+    fn say(&self, _: &str, body: &Value, answer: &Answer) -> ModelReply {
         let (block, why) = block(answer);
         let message = |content: Value, stop: Value| {
             json!({
@@ -32,7 +32,7 @@ impl Dialect for Messages {
             })
         };
         if !streams(body) {
-            return Said::Whole(message(json!([block]), json!(why)));
+            return ModelReply::Whole(message(json!([block]), json!(why)));
         }
         let (empty, delta) = pieces(answer);
         let mut events = Vec::new();
@@ -49,7 +49,7 @@ impl Dialect for Messages {
         let stopped = json!({"stop_reason": why, "stop_sequence": null});
         tell("message_delta", json!({"delta": stopped, "usage": {"output_tokens": 5}}));
         tell("message_stop", json!({}));
-        Said::Stream { events, closing: None }
+        ModelReply::Stream { events, closing: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Dialect, Said, Tool, list, named, streams, text_of};
+use super::{Answer, Asked, Dialect, ModelReply, Tool, list, named, streams, text_of};
 
 pub(super) struct Completions;
 
@@ -24,7 +24,7 @@ impl Dialect for Completions {
         Asked { tools: tools.collect(), results: results.collect() }
     }
 
-    fn say(&self, _: &str, body: &Value, answer: &Answer) -> Said {
+    fn say(&self, _: &str, body: &Value, answer: &Answer) -> ModelReply {
         let (message, why) = message(answer);
         let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
         let whole = |object: &str, choice: Value| {
@@ -35,12 +35,12 @@ impl Dialect for Completions {
         };
         if !streams(body) {
             let choice = json!({"index": 0, "message": message, "finish_reason": why});
-            return Said::Whole(whole("chat.completion", choice));
+            return ModelReply::Whole(whole("chat.completion", choice));
         }
         let first = json!({"index": 0, "delta": message, "finish_reason": null});
         let last = json!({"index": 0, "delta": {}, "finish_reason": why});
         let events = [first, last].map(|choice| (None, whole("chat.completion.chunk", choice)));
-        Said::Stream { events: events.to_vec(), closing: Some("[DONE]") }
+        ModelReply::Stream { events: events.to_vec(), closing: Some("[DONE]") }
     }
 }
 

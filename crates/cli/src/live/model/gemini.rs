@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Dialect, Said, Tool, list, named, schema, text_of};
+use super::{Answer, Asked, Dialect, ModelReply, Tool, list, named, schema, text_of};
 
 pub(super) struct GenerateContent;
 
@@ -22,7 +22,7 @@ impl Dialect for GenerateContent {
         Asked { tools: tools.collect(), results: results.map(text_of).collect() }
     }
 
-    fn say(&self, path: &str, body: &Value, answer: &Answer) -> Said {
+    fn say(&self, path: &str, body: &Value, answer: &Answer) -> ModelReply {
         let part = match answer {
             Answer::Call { tool, arguments } => {
                 json!({"functionCall": {"name": tool, "args": arguments}})
@@ -38,9 +38,9 @@ impl Dialect for GenerateContent {
             "candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted",
         });
         if path.ends_with(":streamGenerateContent") {
-            return Said::Stream { events: vec![(None, whole)], closing: None };
+            return ModelReply::Stream { events: vec![(None, whole)], closing: None };
         }
-        Said::Whole(whole)
+        ModelReply::Whole(whole)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Dialect, Said, Tool, list, named, streams, text_of};
+use super::{Answer, Asked, Dialect, ModelReply, Tool, list, named, streams, text_of};
 
 pub(super) struct Responses;
 
@@ -22,7 +22,7 @@ impl Dialect for Responses {
         Asked { tools: tools.collect(), results: results.collect() }
     }
 
-    fn say(&self, _: &str, body: &Value, answer: &Answer) -> Said {
+    fn say(&self, _: &str, body: &Value, answer: &Answer) -> ModelReply {
         let item = item(answer);
         let whole = |status: &str, output: Value, usage: Value| {
             json!({
@@ -37,7 +37,7 @@ impl Dialect for Responses {
         });
         let finished = whole("completed", json!([item]), usage);
         if !streams(body) {
-            return Said::Whole(finished);
+            return ModelReply::Whole(finished);
         }
         let mut events = Vec::new();
         let mut tell = |name: &'static str, mut data: Value| {
@@ -52,7 +52,7 @@ impl Dialect for Responses {
         tell("response.output_item.added", json!({"output_index": 0, "item": item}));
         tell("response.output_item.done", json!({"output_index": 0, "item": item}));
         tell("response.completed", json!({"response": finished}));
-        Said::Stream { events, closing: None }
+        ModelReply::Stream { events, closing: None }
     }
 }
 

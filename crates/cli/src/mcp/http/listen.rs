@@ -35,7 +35,7 @@ use super::{Line, connect};
 use crate::exit::Exit;
 use crate::mcp::json::Json;
 use crate::mcp::message::{Era, Id, Kind, Message, code};
-use crate::mcp::proxy::{House, Proxy};
+use crate::mcp::proxy::{Proxy, ServerState};
 
 /// The path of the MCP endpoint.
 const PATH: &str = "/mcp";
@@ -60,22 +60,25 @@ pub(crate) fn listen(
     if !address.ip().is_loopback() {
         bail!("{address} can be reached from elsewhere: a proxy listens on this machine only");
     }
-    let house = Arc::new(House::open(server, folder)?);
-    let runtime = house.runtime()?;
+    let server_state = Arc::new(ServerState::open(server, folder)?);
+    let runtime = server_state.runtime()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(address).await;
         let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
         let port = listener.local_addr()?.port();
         let shown = SocketAddr::new(address.ip(), port);
-        let name = &house.server;
+        let name = &server_state.server;
         writeln!(io::stdout(), "MCP server `{name}`, judged: http://{shown}{PATH}")?;
-        let desk =
-            Arc::new(Entry { house: Arc::clone(&house), upstream, sessions: Mutex::default() });
+        let entry = Arc::new(Entry {
+            server_state: Arc::clone(&server_state),
+            upstream,
+            sessions: Mutex::default(),
+        });
         tokio::select! {
-            () = accept(&listener, &desk) => {}
+            () = accept(&listener, &entry) => {}
             _ = tokio::signal::ctrl_c() => {}
         }
-        desk.end_all().await;
+        entry.end_all().await;
         Ok(Exit::Done)
     })
 }
@@ -108,7 +111,7 @@ type Reply = Response<BoxBody<Bytes, Infallible>>;
 
 /// The state of the HTTP endpoint.
 struct Entry {
-    house: Arc<House>,
+    server_state: Arc<ServerState>,
     upstream: Upstream,
     sessions: Mutex<HashMap<HeaderValue, Arc<Session>>>,
 }
@@ -209,7 +212,7 @@ impl Entry {
         let routes = Arc::new(Routes::default());
         let told = Arc::clone(&routes);
         let upstream = self.upstream.for_another();
-        let (proxy, line) = connect(&self.house, upstream, move |message| told.say(message));
+        let (proxy, line) = connect(&self.server_state, upstream, move |message| told.say(message));
         Arc::new(Session { proxy, line, routes })
     }
 
@@ -222,7 +225,8 @@ impl Entry {
         let (to, mut said) = unbounded_channel();
         let token = message.progress_token().cloned();
         lock(&session.routes.open).push(Route { id: id.clone(), token, to });
-        let guard = Guard { session: Arc::clone(session), id: id.clone(), era: message.era() };
+        let open_request =
+            OpenRequest { session: Arc::clone(session), id: id.clone(), era: message.era() };
         session.proxy.from_client(text);
         let first = timeout(QUICK, said.recv()).await;
         let mut reply = match first {
@@ -230,8 +234,8 @@ impl Entry {
                 json(status(&first, message.era()), &first)
             }
             Ok(None) => plain(StatusCode::BAD_GATEWAY, "there is no answer\n"),
-            Ok(Some(first)) => stream(said, Some(first), Some(guard)),
-            Err(_) => stream(said, None, Some(guard)),
+            Ok(Some(first)) => stream(said, Some(first), Some(open_request)),
+            Err(_) => stream(said, None, Some(open_request)),
         };
         if method == "initialize"
             && let Some(name) = session.line.upstream.session_id()
@@ -285,13 +289,13 @@ impl Entry {
 /// Exists while an answer is pending. In the new era a client that disconnects wants no answer any
 /// more. In the old era it may come back for the server's result; but a question that a person is
 /// still being asked is withdrawn, because nobody is there to use the answer.
-struct Guard {
+struct OpenRequest {
     session: Arc<Session>,
     id: Id,
     era: Era,
 }
 
-impl Drop for Guard {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         let mut open = lock(&self.session.routes.open);
         let waits = open.iter().any(|route| route.id == self.id);
@@ -313,7 +317,7 @@ struct Events {
     first: Option<Message>,
     said: UnboundedReceiver<Message>,
     alive: Interval,
-    guard: Option<Guard>,
+    open_request: Option<OpenRequest>,
 }
 
 impl Body for Events {
@@ -334,8 +338,8 @@ impl Body for Events {
         };
         let text = match next {
             Some(message) => {
-                let answered = self.guard.as_ref().is_some_and(|guard| {
-                    message.method().is_none() && message.id().as_ref() == Some(&guard.id)
+                let answered = self.open_request.as_ref().is_some_and(|open_request| {
+                    message.method().is_none() && message.id().as_ref() == Some(&open_request.id)
                 });
                 if answered {
                     self.said.close();
@@ -349,9 +353,13 @@ impl Body for Events {
     }
 }
 
-fn stream(said: UnboundedReceiver<Message>, first: Option<Message>, guard: Option<Guard>) -> Reply {
+fn stream(
+    said: UnboundedReceiver<Message>,
+    first: Option<Message>,
+    open_request: Option<OpenRequest>,
+) -> Reply {
     let alive = interval_at(tokio::time::Instant::now(), ALIVE);
-    let events = Events { first, said, alive, guard };
+    let events = Events { first, said, alive, open_request };
     let mut reply = Response::new(events.boxed());
     let headers = reply.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

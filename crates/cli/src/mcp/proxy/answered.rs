@@ -7,9 +7,9 @@ use countersign_core::redact::redact;
 use serde_json::Value;
 
 use super::{MOST_CONTINUATIONS, Proxy, Sent, lock};
+use crate::mcp::active_config::ActiveConfig;
 use crate::mcp::json::{Json, Object};
 use crate::mcp::message::{Id, Message, code};
-use crate::mcp::terms::Terms;
 use crate::mcp::tools::make_private;
 
 impl Proxy {
@@ -18,12 +18,12 @@ impl Proxy {
         if let Some(permit) = sent.permit {
             self.report(permit, is_success(&message));
         }
-        let terms = match self.house.standing.terms() {
-            Ok(terms) => terms,
+        let active_config = match self.server_state.watcher.active_config() {
+            Ok(active_config) => active_config,
             Err(why) => return self.to_client(&Message::failure(Some(id), code::REFUSED, &why)),
         };
         let Some(result) = message.result_mut() else { return self.to_client(&message) };
-        if let Err(why) = self.guard_input(result, &terms) {
+        if let Err(why) = self.check_input(result, &active_config) {
             return self.to_client(&Message::said(id, sent.era, &why, true));
         }
         self.remember_state(result, sent.digest);
@@ -34,13 +34,13 @@ impl Proxy {
                 self.tells_changes.store(tells == Some(&Json::Bool(true)), Ordering::Relaxed);
             }
             "tools/list" => {
-                *lock(&self.shown_by) = Some(Arc::clone(&terms));
-                if let Err(why) = self.listed(result, sent.first_page, &terms) {
+                *lock(&self.shown_by) = Some(Arc::clone(&active_config));
+                if let Err(why) = self.listed(result, sent.first_page, &active_config) {
                     return self.to_client(&Message::failure(Some(id), code::REFUSED, &why));
                 }
             }
             "tools/call" | "resources/read" | "prompts/get"
-                if terms.mcp.redacts(&self.house.server) =>
+                if active_config.mcp.redacts(&self.server_state.server) =>
             {
                 for name in ["content", "structuredContent", "contents", "messages"] {
                     if let Some(said) = result.get_mut(name) {
@@ -54,21 +54,26 @@ impl Proxy {
     }
 
     /// Learns the tools of a list, and removes those that the client may not see.
-    fn listed(&self, result: &mut Object, first: bool, terms: &Terms) -> Result<(), String> {
+    fn listed(
+        &self,
+        result: &mut Object,
+        first: bool,
+        active_config: &ActiveConfig,
+    ) -> Result<(), String> {
         let Some(list) = result.get_mut("tools").and_then(Json::as_array_mut) else {
             return Ok(());
         };
-        let server = &self.house.server;
+        let server = &self.server_state.server;
         self.learn(list, first)?;
-        let tools = lock(&self.house.tools);
-        let mut context = self.house.standing.around.clone();
-        let pins = lock(&self.house.pins);
+        let tools = lock(&self.server_state.tools);
+        let mut context = self.server_state.watcher.context.clone();
+        let pins = lock(&self.server_state.pins);
         let names = list.iter().filter_map(|tool| tool.get("name")?.as_str());
         for name in names.map(|name| format!("{server}/{name}")) {
             let pinned = pins.get(&name).map(str::to_owned);
             context.pinned_tools.extend(pinned.map(|digest| (name, digest)));
         }
-        if tools.show(server, list, terms, &context) {
+        if tools.show(server, list, active_config, &context) {
             make_private(result);
         }
         Ok(())
@@ -77,13 +82,13 @@ impl Proxy {
     /// Stores the definitions of a list of tools, and pins those that are seen for the first time.
     pub(super) fn learn(&self, list: &[Json], first: bool) -> Result<(), String> {
         let seen = {
-            let mut tools = lock(&self.house.tools);
+            let mut tools = lock(&self.server_state.tools);
             if first {
                 tools.forget();
             }
-            tools.learn(&self.house.server, list)
+            tools.learn(&self.server_state.server, list)
         };
-        let kept = lock(&self.house.pins).keep_new(seen);
+        let kept = lock(&self.server_state.pins).keep_new(seen);
         kept.map_err(|error| format!("Countersign cannot store the tools' definitions: {error:#}"))
     }
 

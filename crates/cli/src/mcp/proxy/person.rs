@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use tokio::time::interval;
 
-use super::held::{Call, Ending, STATE, resumed};
+use super::pending::{Call, Ending, STATE, resumed};
 use super::{Proxy, Side, lock};
-use crate::desk::{A_DAY, Case, Desk, Outcome, Patient, Permitted, Stranded};
+use crate::approval_client::{
+    A_DAY, ApprovalClient, JudgedAction, Outcome, Patient, Permitted, Stranded,
+};
 use crate::hook;
+use crate::mcp::active_config::ActiveConfig;
 use crate::mcp::json::{Json, Object};
 use crate::mcp::message::{Era, Message};
-use crate::mcp::terms::Terms;
 use crate::show::one_line;
 
 /// The key of our own input request.
@@ -24,7 +26,7 @@ const SHOW_PROGRESS: Duration = Duration::from_secs(10);
 /// The permit by which the gate can be told the result of a call.
 #[derive(Debug)]
 pub(super) struct Permit {
-    desk: Box<Desk>,
+    approval_client: Box<ApprovalClient>,
     permitted: Permitted,
 }
 
@@ -46,33 +48,35 @@ impl Proxy {
     pub(super) async fn asked_person(
         &self,
         call: &Call,
-        case: &Case<'_>,
-        terms: &Arc<Terms>,
+        judged_action: &JudgedAction<'_>,
+        active_config: &Arc<ActiveConfig>,
     ) -> Result<Permit, Ending> {
-        let (options, label) = (terms.hook.clone(), format!("MCP {}", self.house.server));
-        let (folder, asker) = (self.house.folder.clone(), label.clone());
+        let (options, label) =
+            (active_config.hook.clone(), format!("MCP {}", self.server_state.server));
+        let (folder, asker) = (self.server_state.folder.clone(), label.clone());
         let nobody = |why: &str| {
-            let folder = Some(self.house.folder.as_path());
-            let stranded = Stranded { options: &terms.hook, folder, asker: &asker };
-            Ending::No(hook::refused_alone(case, &stranded, why))
+            let folder = Some(self.server_state.folder.as_path());
+            let stranded = Stranded { options: &active_config.hook, folder, asker: &asker };
+            Ending::No(hook::refused_alone(judged_action, &stranded, why))
         };
-        let opening =
-            tokio::task::spawn_blocking(move || Desk::open(&options, Some(&folder), label, A_DAY));
-        let desk = match opening.await {
-            Ok(Ok(desk)) => desk,
+        let opening = tokio::task::spawn_blocking(move || {
+            ApprovalClient::open(&options, Some(&folder), label, A_DAY)
+        });
+        let approval_client = match opening.await {
+            Ok(Ok(approval_client)) => approval_client,
             Ok(Err(error)) => return Err(nobody(&format!("{error:#}"))),
             Err(_) => return Err(nobody("asking failed")),
         };
         if let Some(approval) = resumed(&call.message)
             && is_declined(&call.message)
         {
-            let _ = desk.withdraw(approval).await;
+            let _ = approval_client.withdraw(approval).await;
             return Err(Ending::No(DECLINED.to_owned()));
         }
-        let outcome = self.waited(call, case, &desk, terms).await?;
+        let outcome = self.waited(call, judged_action, &approval_client, active_config).await?;
         match outcome {
             Outcome::Agreed(permitted) | Outcome::Permitted(permitted) => {
-                Ok(Permit { desk: Box::new(desk), permitted })
+                Ok(Permit { approval_client: Box::new(approval_client), permitted })
             }
             Outcome::Refused(why) => Err(Ending::No(why)),
             Outcome::Nobody(why) | Outcome::NoAnswer(why) => Err(nobody(&why)),
@@ -83,18 +87,18 @@ impl Proxy {
     async fn waited(
         &self,
         call: &Call,
-        case: &Case<'_>,
-        desk: &Desk,
-        terms: &Terms,
+        judged_action: &JudgedAction<'_>,
+        approval_client: &ApprovalClient,
+        active_config: &ActiveConfig,
     ) -> Result<Outcome, Ending> {
         // A client that is sent to a page comes back for its answer; any other waits all the time.
-        let stays = call.message.era() == Era::Legacy || !self.can_link(call, terms);
+        let stays = call.message.era() == Era::Legacy || !self.can_link(call, active_config);
         let call_id = call.message.call_id().map(str::to_owned);
         let (waiter, mut questions) = Patient::new(stays, call_id);
         let mut asking = pin!(async {
             match resumed(&call.message) {
-                Some(approval) => desk.resume(case, approval, &waiter).await,
-                None => desk.ask(case, &waiter).await,
+                Some(approval) => approval_client.resume(judged_action, approval, &waiter).await,
+                None => approval_client.ask(judged_action, &waiter).await,
             }
         });
         let mut question = resumed(&call.message).map(str::to_owned);
@@ -108,14 +112,14 @@ impl Proxy {
                     if let Some(approval) = linked {
                         self.close_link(&approval);
                     }
-                    return if is_cancelled { Err(unused(desk, outcome).await) } else { Ok(outcome) };
+                    return if is_cancelled { Err(unused(approval_client, outcome).await) } else { Ok(outcome) };
                 }
                 Some(approval) = questions.recv() => {
                     if is_cancelled {
-                        let _ = desk.withdraw(&approval).await;
+                        let _ = approval_client.withdraw(&approval).await;
                         return Err(Ending::Cancelled);
                     }
-                    if let Some(link) = self.link(call, case, desk, terms, &approval) {
+                    if let Some(link) = self.link(call, judged_action, approval_client, active_config, &approval) {
                         match call.message.era() {
                             Era::Modern => return Err(Ending::Link(input_required(call, &link))),
                             Era::Legacy => {
@@ -130,14 +134,14 @@ impl Proxy {
                     // A question that is just being created is withdrawn once its id is known.
                     is_cancelled = true;
                     if let Some(approval) = &question {
-                        let _ = desk.withdraw(approval).await;
+                        let _ = approval_client.withdraw(approval).await;
                         return Err(Ending::Cancelled);
                     }
                 }
                 says_no = &mut shown => {
                     shown = Box::pin(pending());
                     if let (true, Some(approval)) = (says_no, &question) {
-                        let _ = desk.withdraw(approval).await;
+                        let _ = approval_client.withdraw(approval).await;
                         return Err(Ending::No(DECLINED.to_owned()));
                     }
                 }
@@ -165,27 +169,27 @@ impl Proxy {
     fn link(
         &self,
         call: &Call,
-        case: &Case<'_>,
-        desk: &Desk,
-        terms: &Terms,
+        judged_action: &JudgedAction<'_>,
+        approval_client: &ApprovalClient,
+        active_config: &ActiveConfig,
         approval: &str,
     ) -> Option<Link> {
-        if !self.can_link(call, terms) {
+        if !self.can_link(call, active_config) {
             return None;
         }
-        let message = format!("Countersign asks: {}", one_line(&case.judgement.reason));
-        Some(Link { approval: approval.to_owned(), url: desk.link(approval)?, message })
+        let message = format!("Countersign asks: {}", one_line(&judged_action.judgement.reason));
+        Some(Link { approval: approval.to_owned(), url: approval_client.link(approval)?, message })
     }
 
     /// Reports whether the client can show such a page.
-    fn can_link(&self, call: &Call, terms: &Terms) -> bool {
+    fn can_link(&self, call: &Call, active_config: &ActiveConfig) -> bool {
         let capabilities = lock(&self.capabilities).clone();
         let said = match call.message.era() {
             Era::Modern => call.message.capabilities(),
             Era::Legacy => capabilities.as_ref(),
         };
         let can = said.and_then(|said| said.get("elicitation")?.get("url")).is_some();
-        can && terms.mcp.show_links && call.to == Side::Server
+        can && active_config.mcp.show_links && call.to == Side::Server
     }
 
     /// Shows a link in the old era. Returns whether the person declined, which is a no; opening the
@@ -206,11 +210,11 @@ impl Proxy {
 
     /// Reports the result to the gate in the background.
     pub(super) fn report(self: &Arc<Self>, permit: Permit, went: bool) {
-        let Ok(runtime) = self.house.runtime() else { return };
+        let Ok(runtime) = self.server_state.runtime() else { return };
         self.busy.0.fetch_add(1, Ordering::SeqCst);
         let this = Arc::clone(self);
         runtime.spawn(async move {
-            if let Err(error) = permit.desk.report(&permit.permitted, went).await {
+            if let Err(error) = permit.approval_client.report(&permit.permitted, went).await {
                 this.complain(&format!("the server was not told how a call went: {error}"));
             }
             this.busy.0.fetch_sub(1, Ordering::SeqCst);
@@ -238,9 +242,9 @@ impl Link {
 const DECLINED: &str = "Countersign: the person would rather not, so this is refused.";
 
 /// Reports an approval that is no longer needed as not carried out.
-async fn unused(desk: &Desk, outcome: Outcome) -> Ending {
+async fn unused(approval_client: &ApprovalClient, outcome: Outcome) -> Ending {
     if let Outcome::Agreed(permitted) | Outcome::Permitted(permitted) = outcome {
-        let _ = desk.report(&permitted, false).await;
+        let _ = approval_client.report(&permitted, false).await;
     }
     Ending::Cancelled
 }

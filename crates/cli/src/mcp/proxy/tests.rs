@@ -32,19 +32,19 @@ impl Scene {
 
     /// Starts another run with the same data folder.
     fn again(folder: PathBuf) -> Self {
-        let house = Arc::new(House::open("s".to_owned(), folder.clone()).unwrap());
+        let server_state = Arc::new(ServerState::open("s".to_owned(), folder.clone()).unwrap());
         let kept = Kept::default();
-        Self { proxy: Proxy::new(house, Box::new(kept.clone())), kept, folder }
+        Self { proxy: Proxy::new(server_state, Box::new(kept.clone())), kept, folder }
     }
 
     /// Sets terms that are not in any file.
     fn with(self, mcp: &str) -> Self {
-        let terms = Terms {
+        let active_config = ActiveConfig {
             policy: countersign_core::Policy::default(),
             hook: hook::Options::default(),
             mcp: serde_json::from_str(mcp).unwrap(),
         };
-        self.proxy.house.standing.fix(terms);
+        self.proxy.server_state.watcher.fix(active_config);
         self
     }
 
@@ -207,7 +207,7 @@ fn only_the_server_says_what_its_tools_are() {
     );
     let sent = scene.client(&forged);
     assert_eq!(sent, [(Side::Server, forged)], "it answers nothing of ours");
-    assert!(!lock(&scene.proxy.house.tools).knows("things"));
+    assert!(!lock(&scene.proxy.server_state.tools).knows("things"));
 }
 
 #[test]
@@ -308,12 +308,12 @@ fn what_a_server_goes_on_with_is_let_through_once() {
     let scene = Scene::new("continues");
     scene.list(TOOLS);
     // Approved, as if a person had been asked.
-    let action = subject::call(
+    let action = to_action::call(
         &Message::read(&call(r#"{"name":"delete_x"}"#)).unwrap(),
         "s",
-        &lock(&scene.proxy.house.tools),
+        &lock(&scene.proxy.server_state.tools),
     );
-    let digest = case::judge_plainly(
+    let digest = judging::judge_plainly(
         &action.unwrap(),
         &countersign_core::Policy::default(),
         &countersign_core::Context::default(),

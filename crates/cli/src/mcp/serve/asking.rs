@@ -9,7 +9,7 @@ use countersign_wire::Confirmed;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
-use crate::desk::{A_DAY, Case, Desk, Outcome, Patient};
+use crate::approval_client::{A_DAY, ApprovalClient, JudgedAction, Outcome, Patient};
 use crate::hook::Options;
 
 /// The parameters for asking.
@@ -21,12 +21,14 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Asks about an action.
-    pub(super) async fn ask(&self, case: &Case<'_>, options: &Options) -> Outcome {
-        let desk = match self.desk(options).await {
-            Ok(desk) => desk,
+    pub(super) async fn ask(&self, judged_action: &JudgedAction<'_>, options: &Options) -> Outcome {
+        let approval_client = match self.approval_client(options).await {
+            Ok(approval_client) => approval_client,
             Err(error) => return Outcome::Nobody(format!("{error:#}")),
         };
-        let asked = self.unless_cancelled(&desk, async |waiter| desk.ask(case, &waiter).await);
+        let asked = self.unless_cancelled(&approval_client, async |waiter| {
+            approval_client.ask(judged_action, &waiter).await
+        });
         asked.await.unwrap_or_else(|| Outcome::Refused("nobody is waiting any more".to_owned()))
     }
 
@@ -36,24 +38,27 @@ impl Asking {
         question: &Map<String, Value>,
         options: &Options,
     ) -> Result<Confirmed, Outcome> {
-        let desk = self.desk(options).await;
-        let desk = desk.map_err(|error| Outcome::Nobody(format!("{error:#}")))?;
-        let asked =
-            self.unless_cancelled(&desk, async |waiter| desk.confirm(question, &waiter).await);
+        let approval_client = self.approval_client(options).await;
+        let approval_client =
+            approval_client.map_err(|error| Outcome::Nobody(format!("{error:#}")))?;
+        let asked = self.unless_cancelled(&approval_client, async |waiter| {
+            approval_client.confirm(question, &waiter).await
+        });
         let gone = || Err(Outcome::Refused("nobody is waiting any more".to_owned()));
         asked.await.unwrap_or_else(gone)
     }
 
-    async fn desk(&self, options: &Options) -> Result<Desk> {
+    async fn approval_client(&self, options: &Options) -> Result<ApprovalClient> {
         let (options, folder) = (options.clone(), self.folder.clone());
-        let opening = move || Desk::open(&options, Some(&folder), "MCP".to_owned(), A_DAY);
+        let opening =
+            move || ApprovalClient::open(&options, Some(&folder), "MCP".to_owned(), A_DAY);
         tokio::task::spawn_blocking(opening).await?
     }
 
     /// Waits for an answer, and withdraws the question when the answer is no longer wanted.
     async fn unless_cancelled<T>(
         &self,
-        desk: &Desk,
+        approval_client: &ApprovalClient,
         ask: impl AsyncFnOnce(Patient) -> T,
     ) -> Option<T> {
         let (waiter, mut questions) = Patient::new(true, None);
@@ -67,7 +72,7 @@ impl Asking {
             }
             // A question that is just being created is withdrawn once its id is known.
             if let (true, Some(approval)) = (is_cancelled, &question) {
-                let _ = desk.withdraw(approval).await;
+                let _ = approval_client.withdraw(approval).await;
                 return None;
             }
         }

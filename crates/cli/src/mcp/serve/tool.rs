@@ -8,23 +8,23 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::asking::Asking;
-use crate::around::{self, Around};
+use crate::approval_client::{Outcome, Stranded};
 use crate::command::explain;
-use crate::desk::{Outcome, Stranded};
+use crate::context_options::{self, ContextOptions};
 use crate::hook::{self, Judged, Options};
 use crate::mcp::json::{Json, Object, read};
 use crate::mcp::message::Era;
-use crate::{case, change, host, settings};
+use crate::{change, host, judging, settings};
 
 /// The result of a tool.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ToolResult {
     text: String,
     structured: Option<Value>,
     is_error: bool,
 }
 
-impl Said {
+impl ToolResult {
     fn plain(text: String) -> Self {
         Self { text, structured: None, is_error: false }
     }
@@ -56,7 +56,7 @@ impl Said {
     }
 }
 
-type Answer<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
+type Answer<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
 type Tool = for<'a> fn(Json, &'a Asking) -> Answer<'a>;
 
 /// Finds a tool by its name.
@@ -80,8 +80,8 @@ pub(super) fn offered() -> Json {
     read(include_str!("offer.json")).unwrap_or(Json::Array(Vec::new()))
 }
 
-fn said(outcome: Result<Said>) -> Said {
-    outcome.unwrap_or_else(|error| Said::error(&format!("{error:#}")))
+fn said(outcome: Result<ToolResult>) -> ToolResult {
+    outcome.unwrap_or_else(|error| ToolResult::error(&format!("{error:#}")))
 }
 
 /// An action with its context.
@@ -103,36 +103,36 @@ struct Looked {
 fn looked(given: Value) -> Result<Looked> {
     let Given { action, context } =
         serde_json::from_value(given).context("this is not an `action` that can be judged")?;
-    let mut context = around::fill(context, &Around::at(None, None).context()?);
+    let mut context = context_options::fill(context, &ContextOptions::at(None, None).context()?);
     let policy = settings::policy(&context)?;
-    let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+    let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
     Ok(Looked { action, policy, context, judgement })
 }
 
-fn check(given: Value) -> Result<Said> {
+fn check(given: Value) -> Result<ToolResult> {
     let Looked { action, policy, context, judgement } = looked(given)?;
-    let effects = case::effects_of(&action, &policy, &context)?;
-    Ok(Said::structured(serde_json::to_value(JudgementWithEffects { judgement, effects })?))
+    let effects = judging::effects_of(&action, &policy, &context)?;
+    Ok(ToolResult::structured(serde_json::to_value(JudgementWithEffects { judgement, effects })?))
 }
 
-fn explain_action(given: Value) -> Result<Said> {
+fn explain_action(given: Value) -> Result<ToolResult> {
     let Looked { action, policy, context, judgement } = looked(given)?;
     let changes = change::changes(&action, &policy, &context, &judgement)?;
-    let effects = case::effects_of(&action, &policy, &context)?;
-    Ok(Said::plain(explain::text(&action, &policy, &judgement, &effects, &changes)))
+    let effects = judging::effects_of(&action, &policy, &context)?;
+    Ok(ToolResult::plain(explain::text(&action, &policy, &judgement, &effects, &changes)))
 }
 
-async fn request_confirmation(given: Value, asking: &Asking) -> Said {
-    let no = |why: String| Said {
+async fn request_confirmation(given: Value, asking: &Asking) -> ToolResult {
+    let no = |why: String| ToolResult {
         is_error: true,
-        ..Said::structured(json!({"approved": false, "reason": why}))
+        ..ToolResult::structured(json!({"approved": false, "reason": why}))
     };
     let (question, options) = match question(given).and_then(|given| Ok((given, options()?))) {
         Ok(both) => both,
-        Err(error) => return Said::error(&format!("{error:#}")),
+        Err(error) => return ToolResult::error(&format!("{error:#}")),
     };
     match asking.confirm(&question, &options).await {
-        Ok(answer) => Said::structured(json!(answer)),
+        Ok(answer) => ToolResult::structured(json!(answer)),
         Err(Outcome::Nobody(why) | Outcome::NoAnswer(why)) => {
             no(format!("nobody can be asked: {why}"))
         }
@@ -152,7 +152,7 @@ fn question(given: Value) -> Result<Map<String, Value>> {
 }
 
 fn options() -> Result<Options> {
-    Options::read(&settings::layers(&Around::at(None, None).context()?)?)
+    Options::read(&settings::layers(&ContextOptions::at(None, None).context()?)?)
 }
 
 /// The request of Claude Code to a `--permission-prompt-tool`.
@@ -167,7 +167,7 @@ struct Prompt {
 
 /// Answers in the format of that contract: anything but a clear yes is a no. A permitted input is
 /// returned as it was spelled, numbers included.
-async fn approve(given: Json, asking: &Asking) -> Said {
+async fn approve(given: Json, asking: &Asking) -> ToolResult {
     let why = match refused(given.to_value(), asking).await {
         Ok(why) => why,
         Err(error) => {
@@ -181,7 +181,7 @@ async fn approve(given: Json, asking: &Asking) -> Said {
             Object::default().with("behavior", "allow").with("updatedInput", input)
         }
     };
-    Said::plain(behaviour.to_string())
+    ToolResult::plain(behaviour.to_string())
 }
 
 /// The reason for a refusal, if there is one.
@@ -198,22 +198,22 @@ async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
         Ok(told) => told,
         Err(host::Unreadable(why)) => bail!("the call cannot be understood: {why}"),
     };
-    let (cases, options) = match hook::judged(claude, &told)? {
+    let (judged_actions, options) = match hook::judged(claude, &told)? {
         Judged::Neutral => return Ok(None),
         Judged::Deny(why) => return Ok(Some(why)),
-        Judged::Ask(cases, options) => (cases, options),
+        Judged::Ask(judged_actions, options) => (judged_actions, options),
         // Nobody can be asked by the host here: its user has left that to us.
         Judged::Outdated(_, _, why) => return Ok(Some(format!("Countersign refused this: {why}"))),
     };
-    for case in &cases {
-        let why = match asking.ask(case, &options).await {
+    for judged_action in &judged_actions {
+        let why = match asking.ask(judged_action, &options).await {
             // Only the proposed action is approved: a changed one was refused with a message.
             Outcome::Agreed(_) | Outcome::Permitted(_) => continue,
             Outcome::Refused(why) => why,
             Outcome::Nobody(why) | Outcome::NoAnswer(why) => {
                 let folder = Some(asking.folder.as_path());
                 let stranded = Stranded { options: &options, folder, asker: "MCP" };
-                hook::refused_alone(case, &stranded, &why)
+                hook::refused_alone(judged_action, &stranded, &why)
             }
         };
         return Ok(Some(why));

@@ -197,7 +197,7 @@ mod tests {
     use crate::analyze::applescript::nested;
     use crate::context::Context;
     use crate::fact::{FactKind, Tag};
-    use crate::place::Scene;
+    use crate::location::Scene;
 
     fn facts(script: &str) -> Vec<crate::fact::Fact> {
         let context = Context { home: Some("/Users/dev".into()), ..Context::default() };

@@ -6,7 +6,7 @@ use super::verb::{ahead, shown};
 use super::{Walker, span_of};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 impl Walker<'_> {
@@ -15,8 +15,8 @@ impl Walker<'_> {
         if path.is_empty() || path.starts_with(UNKNOWN) {
             return;
         }
-        let tags = place::locate(path, &self.scene).and(more);
-        self.add(Fact::new(kind, place::shown(path)).tagged(tags).at(Some(span)));
+        let tags = location::locate(path, &self.scene).and(more);
+        self.add(Fact::new(kind, location::shown(path)).tagged(tags).at(Some(span)));
     }
 
     /// Records the files that `delete …` names, as far as the script determines them.

@@ -232,7 +232,7 @@ mod tests {
     use crate::analyze::applescript::nested;
     use crate::context::Context;
     use crate::fact::FactKind;
-    use crate::place::Scene;
+    use crate::location::Scene;
 
     fn kinds(script: &str) -> Vec<FactKind> {
         let context = Context { home: Some("/Users/dev".into()), ..Context::default() };

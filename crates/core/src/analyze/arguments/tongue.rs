@@ -11,7 +11,7 @@ use crate::action::Language;
 use crate::analyze::code::sql::form::{self, Setting};
 use crate::analyze::{Analysis, applescript, code, purpose, shell};
 use crate::fact::{Fact, FactKind};
-use crate::place::Scene;
+use crate::location::Scene;
 
 /// The length past which a text in an unknown language is not read and needs a confirmation: each
 /// language takes its time.

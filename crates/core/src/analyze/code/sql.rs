@@ -8,7 +8,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use crate::fact::{Fact, FactKind};
-use crate::place::Scene;
+use crate::location::Scene;
 use crate::verdict::Span;
 
 mod client;

@@ -6,7 +6,7 @@ use super::catalogue::Code;
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 mod expression;
@@ -87,14 +87,14 @@ impl Walker<'_> {
         let written: Vec<_> = inputs
             .iter()
             .filter(|file| {
-                let shown = place::shown(&file.text);
+                let shown = location::shown(&file.text);
                 let facts = self.analysis.facts.get(before..).unwrap_or_default();
                 facts.iter().any(|fact| fact.kind == FactKind::Write && fact.subject == shown)
             })
             .cloned()
             .collect();
         for file in written {
-            let shown = place::shown(&file.text).into_owned();
+            let shown = location::shown(&file.text).into_owned();
             self.note(Fact::new(FactKind::Empty, shown).at(file.span.or(span)));
         }
     }
@@ -192,14 +192,14 @@ impl Walker<'_> {
 
     fn awk_command(&mut self, line: &Text, input: &Stream, span: Option<Span>) {
         if line.text.starts_with("/inet") {
-            self.note(Fact::new(FactKind::ReverseShell, place::shown(&line.text)).at(span));
+            self.note(Fact::new(FactKind::ReverseShell, location::shown(&line.text)).at(span));
             return;
         }
         if !line.is_known() {
             // The unknown part may be a command of its own.
             self.note(Fact::new(FactKind::UnknownCode, "awk").tagged(line.taint).at(span));
         }
-        self.run_text(Code::Shell, &stream(line), span, input);
+        self.follow_text(Code::Shell, &stream(line), span, input);
     }
 
     fn awk_write(&mut self, kind: FactKind, path: &Text, content: &Text, span: Option<Span>) {

@@ -37,14 +37,14 @@ impl Walker<'_> {
     /// Follows a builtin; `None` when this is a program.
     pub(super) fn builtin(&mut self, name: &str, args: &[Arg], stdin: &Stream) -> Option<Stream> {
         let words = args.get(1..).unwrap_or_default();
-        let span = super::run::whole_span(args);
+        let span = super::follow::whole_span(args);
         if EVALUATING.contains(&name) {
             for word in words {
                 self.arithmetic(&word.text);
             }
         }
         match name {
-            "eval" => Some(self.run_here(&join(words), span, stdin)),
+            "eval" => Some(self.follow_here(&join(words), span, stdin)),
             "source" | "." => Some(self.source(words, span, stdin)),
             "exec" if words.is_empty() => {
                 if !stdin.from_caller {
@@ -52,13 +52,15 @@ impl Walker<'_> {
                 }
                 Some(Stream::empty())
             }
-            "exec" => Some(self.run(skip_options(words, &["-a"]).to_vec(), stdin.clone())),
-            "builtin" => Some(self.run(words.to_vec(), stdin.clone())),
+            "exec" => {
+                Some(self.follow_command(skip_options(words, &["-a"]).to_vec(), stdin.clone()))
+            }
+            "builtin" => Some(self.follow_command(words.to_vec(), stdin.clone())),
             "command" => match words {
                 [asks, found, ..] if matches!(asks.text.as_str(), "-v" | "-V") => {
-                    Some(Stream::known(super::guard::where_it_is(&found.text), Tags::NONE))
+                    Some(Stream::known(super::own_command::where_it_is(&found.text), Tags::NONE))
                 }
-                _ => Some(self.run(skip_options(words, &[]).to_vec(), stdin.clone())),
+                _ => Some(self.follow_command(skip_options(words, &[]).to_vec(), stdin.clone())),
             },
             "history" => {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-c" | "-d" | "-cw")) {
@@ -119,7 +121,7 @@ impl Walker<'_> {
                 let command = words.iter().skip_while(|word| word.text != "-C").nth(1);
                 if let Some(command) = command {
                     let content = Stream::known(command.text.clone(), command.taint);
-                    self.run_text(Code::Shell, &content, span, &Stream::caller());
+                    self.follow_text(Code::Shell, &content, span, &Stream::caller());
                 }
                 self.note(Fact::new(FactKind::ShellEscape, name).at(span));
             }
@@ -154,7 +156,7 @@ impl Walker<'_> {
     }
 
     /// Follows text that the current shell runs.
-    fn run_here(&mut self, line: &Arg, span: Option<Span>, stdin: &Stream) -> Stream {
+    fn follow_here(&mut self, line: &Arg, span: Option<Span>, stdin: &Stream) -> Stream {
         let content = Stream::known(line.text.clone(), line.taint);
         if let Some(kind) = super::interpreter::unseen(&content) {
             self.note(Fact::new(kind, "eval").tagged(line.taint).at(span));
@@ -175,7 +177,7 @@ impl Walker<'_> {
         {
             return self.nested_script(&text.clone(), span, Stream::caller());
         }
-        let tags = crate::place::locate(&file.text, &self.scene_now());
+        let tags = crate::location::locate(&file.text, &self.scene_now());
         if tags.has(Tag::Secret) {
             self.state.secrets_sourced = true;
         }
@@ -198,7 +200,7 @@ impl Walker<'_> {
             self.note(Fact::new(FactKind::Capture, "runs before every command").at(span));
         }
         let content = Stream::known(handler.text.clone(), handler.taint);
-        self.run_text(Code::Shell, &content, span, &Stream::caller());
+        self.follow_text(Code::Shell, &content, span, &Stream::caller());
     }
 
     fn alias(&mut self, words: &[Arg], span: Option<Span>) {

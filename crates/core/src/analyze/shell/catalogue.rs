@@ -1,8 +1,8 @@
 //! Knowledge about programs, compiled from `catalogue/*.yaml`.
 
 use crate::fact::{FactKind, Tag, Tags};
+use crate::location;
 use crate::lookup::{Name, Names};
-use crate::place;
 
 /// One program.
 #[derive(Debug)]
@@ -236,7 +236,7 @@ pub(super) fn own_name(name: &str) -> &str {
 
 /// Returns the program names that a glob of the shell can match.
 pub(super) fn matching(pattern: &str) -> impl Iterator<Item = &'static str> {
-    PROGRAM_NAMES.spellings().filter(move |name| place::matches(pattern, name))
+    PROGRAM_NAMES.spellings().filter(move |name| location::matches(pattern, name))
 }
 
 #[cfg(test)]

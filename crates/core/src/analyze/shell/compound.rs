@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shuck_ast::{
     ArithmeticExprNode, ArithmeticForCommand, CaseCommand, CompoundCommand, ConditionalExpr,
-    ForCommand, FunctionDef, IfCommand, Span as Place, Stmt, StmtSeq, StmtTerminator,
+    ForCommand, FunctionDef, IfCommand, Span as SyntaxSpan, Stmt, StmtSeq, StmtTerminator,
 };
 
 use super::Walker;
@@ -108,12 +108,12 @@ impl Walker<'_> {
         command: &ArithmeticForCommand,
         stdin: &Stream,
     ) -> Stream {
-        for (expression, place) in [
+        for (expression, syntax_span) in [
             (&command.init_ast, command.init_span),
             (&command.condition_ast, command.condition_span),
             (&command.step_ast, command.step_span),
         ] {
-            self.expression(src, expression.as_ref(), place);
+            self.expression(src, expression.as_ref(), syntax_span);
         }
         if command.condition_span.is_none_or(|span| span.slice(src).trim().is_empty()) {
             self.spawns(src, &command.body);
@@ -126,11 +126,11 @@ impl Walker<'_> {
         &mut self,
         src: &str,
         expression: Option<&ArithmeticExprNode>,
-        place: Option<Place>,
+        syntax_span: Option<SyntaxSpan>,
     ) {
-        let Some(place) = place else { return };
-        let node = expression.map_or(Node::Place(place), Node::Arithmetic);
-        self.calculate(src, node, place.slice(src));
+        let Some(syntax_span) = syntax_span else { return };
+        let node = expression.map_or(Node::SyntaxSpan(syntax_span), Node::Arithmetic);
+        self.calculate(src, node, syntax_span.slice(src));
     }
 
     fn branch(&mut self, src: &str, command: &IfCommand, stdin: &Stream) -> Stream {

@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::catalogue::Code;
 use super::stand_in::after;
 use super::value::Stream;
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Scripts that are consoles of frameworks.
@@ -44,10 +44,10 @@ impl Walker<'_> {
     ) {
         if INTERPRETERS.contains(&name)
             && let Some((script, _)) = args.operands().split_first()
-            && CONSOLES.contains(&place::base_name(&script.text))
+            && CONSOLES.contains(&location::base_name(&script.text))
             && let Some(rest) = after(args.words(), &script.text)
         {
-            let known = place::base_name(&script.text);
+            let known = location::base_name(&script.text);
             let known = match known {
                 "wp-cli.phar" => "wp",
                 "composer.phar" => "composer",
@@ -55,7 +55,7 @@ impl Walker<'_> {
             };
             let mut line = vec![script.saying(known)];
             line.extend(rest.iter().cloned());
-            self.run(line, stdin.clone());
+            self.follow_command(line, stdin.clone());
             return;
         }
         let language = match (name, args.operand(0)) {
@@ -73,10 +73,10 @@ impl Walker<'_> {
         };
         for source in args.values(&["--execute", "-c", "--command"]) {
             let content = Stream::known(source.text.clone(), source.taint);
-            self.run_text(language, &content, source.span.or(span), &Stream::caller());
+            self.follow_text(language, &content, source.span.or(span), &Stream::caller());
         }
         if !stdin.from_caller {
-            self.run_text(language, stdin, span, &Stream::empty());
+            self.follow_text(language, stdin, span, &Stream::empty());
         }
     }
 
@@ -90,12 +90,12 @@ impl Walker<'_> {
     ) -> Option<Stream> {
         if name == "just" {
             let command = after(args.words(), "--command").or_else(|| after(args.words(), "-c"))?;
-            return Some(self.run(command.to_vec(), stdin.clone()));
+            return Some(self.follow_command(command.to_vec(), stdin.clone()));
         }
         let language = if name == "rake" { Code::Ruby } else { Code::Other };
         for source in args.values(&["-e", "-E", "--eval", "--execute", "--execute-continue"]) {
             let content = Stream::known(source.text.clone(), source.taint);
-            self.run_text(language, &content, source.span.or(span), stdin);
+            self.follow_text(language, &content, source.span.or(span), stdin);
         }
         None
     }

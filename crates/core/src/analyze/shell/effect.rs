@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::catalogue::{Effect, Program, Slot};
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Programs that are expected where a compressor is configured.
@@ -232,18 +232,18 @@ impl Walker<'_> {
             if super::debugger::only_looks(name, &command.text) {
                 continue;
             }
-            let program = command.text.split_whitespace().next().map_or("", place::base_name);
+            let program = command.text.split_whitespace().next().map_or("", location::base_name);
             if !COMPRESSORS.contains(&program) {
                 let subject = format!("{name}: {}", command.text);
                 self.note(Fact::new(FactKind::ShellEscape, subject).at(span));
             }
-            self.run_text(super::catalogue::Code::Shell, &content, span, &Stream::caller());
+            self.follow_text(super::catalogue::Code::Shell, &content, span, &Stream::caller());
         }
     }
 
     fn effect_on(&mut self, kind: FactKind, target: &Arg, tags: Tags, asks_help: bool) {
         if asks_help {
-            let found = place::locate(&target.text, &self.scene_now());
+            let found = location::locate(&target.text, &self.scene_now());
             // `rm -rf ~/.claude help` does not ask for help.
             if !found.any(GRAVE_EVEN_FOR_HELP) {
                 return;
@@ -272,7 +272,7 @@ impl Walker<'_> {
             && sources.iter().all(|source| {
                 source.is_known()
                     && !source.glob
-                    && place::is_sample(&source.text)
+                    && location::is_sample(&source.text)
                     && self.is_in_workspace(source)
             })
     }
@@ -283,12 +283,12 @@ impl Walker<'_> {
         !paths.is_empty()
             && !folder.glob
             && paths
-                .get(&place::absolute(&folder.text, &self.scene_now()))
+                .get(&location::absolute(&folder.text, &self.scene_now()))
                 .is_some_and(|facts| facts.empty && facts.resolves_to.is_none())
     }
 
     fn is_in_workspace(&self, path: &Arg) -> bool {
-        let tags = place::locate(&path.text, &self.scene_now());
+        let tags = location::locate(&path.text, &self.scene_now());
         tags.has(Tag::Workspace) && !tags.any(Tags::of(&[Tag::Symlink, Tag::Unknown]))
     }
 
@@ -329,12 +329,12 @@ impl Walker<'_> {
             if path.starts_with('-') || !path.contains(['/', '.', '~']) || path.contains(' ') {
                 continue;
             }
-            let tags = place::locate(path, &self.scene_now());
+            let tags = location::locate(path, &self.scene_now());
             let is_device = tags.any(Tags::of(&[Tag::Device, Tag::Kernel, Tag::Peripheral]));
             if tags.any(PROTECTED) && !is_device && !self.is_noted(path, before) {
                 let shows = !shows_fingerprint(name, args);
                 let tags = if shows { tags } else { tags.with(Tag::Measured) };
-                let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
+                let fact = Fact::new(FactKind::Read, location::shown(path)).tagged(tags);
                 self.note(fact.at(word.span.or(span)));
             }
         }
@@ -355,12 +355,12 @@ impl Walker<'_> {
         for word in args.words().iter().filter(reads) {
             for part in word.text.split_whitespace().take(MOST_PARTS) {
                 let path = part.trim_matches(['\'', '"', ';', ')', '(', ',']);
-                let tags = place::locate(path, &self.scene_now());
+                let tags = location::locate(path, &self.scene_now());
                 if path.starts_with(['/', '~'])
                     && tags.any(PROTECTED)
                     && !self.is_noted(path, before)
                 {
-                    let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
+                    let fact = Fact::new(FactKind::Read, location::shown(path)).tagged(tags);
                     self.note(fact.at(word.span.or(span)));
                 }
             }
@@ -370,7 +370,7 @@ impl Walker<'_> {
     /// Records a start-up file that is given to an unknown program, which may change it.
     fn start_up_among(&mut self, args: &Arguments<'_>) {
         for word in args.operands().iter().filter(|word| word.text.contains('/')) {
-            let tags = place::locate(&word.text, &self.scene_now());
+            let tags = location::locate(&word.text, &self.scene_now());
             let outside = !tags.any(Tags::of(&[Tag::Workspace, Tag::Unknown]));
             if outside && tags.any(Tags::of(&[Tag::Startup, Tag::Guard])) {
                 self.note_path(FactKind::Append, word, Tags::NONE);
@@ -384,7 +384,7 @@ impl Walker<'_> {
             if !value.text.contains(['/', '~']) || value.text.contains("://") {
                 continue;
             }
-            let tags = place::locate(&value.text, &self.scene_now());
+            let tags = location::locate(&value.text, &self.scene_now());
             if tags.any(LANDS) && !tags.has(Tag::Workspace) && !self.is_noted(&value.text, before) {
                 self.note_path(FactKind::Write, &value, Tags::NONE);
             }
@@ -406,16 +406,16 @@ impl Walker<'_> {
         if is_described || only_names || !last.text.contains(['/', '~']) {
             return;
         }
-        let tags = place::locate(&last.text, &self.scene_now());
+        let tags = location::locate(&last.text, &self.scene_now());
         let lets_in = tags.has(Tag::SignIn) && !tags.has(Tag::Blocked);
-        if lets_in && !place::is_remote(&last.text) && !self.is_noted(&last.text, before) {
+        if lets_in && !location::is_remote(&last.text) && !self.is_noted(&last.text, before) {
             self.note_path(FactKind::Write, last, Tags::NONE);
         }
     }
 
     /// Reports whether this command is known to do something with this path.
     fn is_noted(&self, path: &str, before: usize) -> bool {
-        let shown = place::shown(path);
+        let shown = location::shown(path);
         let facts = self.analysis.facts.get(before..).unwrap_or_default();
         facts.iter().any(|fact| fact.subject == shown)
     }
@@ -575,7 +575,7 @@ fn named(pattern: &str, word: Arg) -> Arg {
     if pattern.is_empty() || word.text.is_empty() || word.text == "-" {
         return word;
     }
-    let name = place::base_name(&word.text);
+    let name = location::base_name(&word.text);
     let ending = name.rfind('.').filter(|at| *at > 0).map_or(0, |at| name.len() - at);
     let stem = word.text.len().checked_sub(ending).and_then(|end| word.text.get(..end));
     let text = pattern.replace("{stem}", stem.unwrap_or(&word.text)).replace("{}", &word.text);

@@ -6,7 +6,7 @@ use super::catalogue::{self, Code};
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -48,11 +48,11 @@ impl Walker<'_> {
             true
         } else if names_a_tool(name) {
             let program = value.text.split_whitespace().next().unwrap_or_default();
-            let tags = place::locate(program, &self.scene_now());
+            let tags = location::locate(program, &self.scene_now());
             let elsewhere =
                 program.contains('/') && !program.contains(UNKNOWN) && !tags.has(Tag::System);
             // `CC='sh x'`: an interpreter is not a compiler.
-            let interpreter = catalogue::program(place::base_name(program))
+            let interpreter = catalogue::program(location::base_name(program))
                 .is_some_and(|program| program.runs.is_some())
                 && value.text.contains(' ');
             elsewhere || interpreter || names_temporary_file(&value.text)
@@ -63,7 +63,7 @@ impl Walker<'_> {
                 || (loads_by_its_name(name) && names_temporary_file(&value.text))
         };
         if runs {
-            let subject = format!("{name}={}", place::shown(&value.text));
+            let subject = format!("{name}={}", location::shown(&value.text));
             self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
         }
     }
@@ -91,7 +91,7 @@ impl Walker<'_> {
         let last = key.text.rsplit(['.', '-', '_']).next().unwrap_or_default();
         let runs = matches!(last, "editor" | "pager" | "browser" | "shell" | "command" | "hook");
         if sets && runs && self.runs_unexpected(&key.text, value, value.span.or(span)) {
-            let subject = format!("{}={}", key.text, place::shown(&value.text));
+            let subject = format!("{}={}", key.text, location::shown(&value.text));
             self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
         }
     }
@@ -100,7 +100,7 @@ impl Walker<'_> {
     /// programs.
     fn finds_own_programs(&self, path: &str) -> bool {
         path.split(':').filter(|folder| !folder.is_empty()).any(|folder| {
-            let inside = format!("{}/", place::absolute(folder, &self.scene_now()));
+            let inside = format!("{}/", location::absolute(folder, &self.scene_now()));
             // Scripts under the names of known programs, and programs under other names.
             let shadows = self.state.files.iter().any(|(path, file)| {
                 path.strip_prefix(&inside).is_some_and(|name| catalogue::program(name).is_some())
@@ -117,14 +117,14 @@ impl Walker<'_> {
     fn loads_from(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
         if let Some(stream) = &value.stream {
             let content = (**stream).clone();
-            self.run_text(Code::Shell, &content, span, &Stream::caller());
+            self.follow_text(Code::Shell, &content, span, &Stream::caller());
             return true;
         }
         if matches!(name, "EXINIT" | "VIMINIT" | "GVIMINIT" | "LUA_INIT" | "PERL5DB") {
             let content = Stream::known(value.text.clone(), value.taint);
-            self.run_text(Code::Other, &content, span, &Stream::caller());
+            self.follow_text(Code::Other, &content, span, &Stream::caller());
         }
-        let tags = place::locate(&value.text, &self.scene_now());
+        let tags = location::locate(&value.text, &self.scene_now());
         let from_script = value.text.starts_with("/dev/fd/");
         let from_anybody = tags.has(Tag::Temp) || value.text == "/tmp";
         !value.text.is_empty()
@@ -139,7 +139,7 @@ impl Walker<'_> {
             && (runs_a_command(&value.text.to_ascii_lowercase())
                 || value.text.starts_with("alias."));
         if names_command {
-            let subject = format!("{name}={}", place::shown(&value.text));
+            let subject = format!("{name}={}", location::shown(&value.text));
             self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
         }
     }
@@ -163,13 +163,17 @@ impl Walker<'_> {
 
     fn runs_unexpected(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
         let content = Stream::known(value.text.clone(), value.taint);
-        let program = value.text.split_whitespace().next().map_or("", place::base_name);
+        let program = value.text.split_whitespace().next().map_or("", location::base_name);
         if has(words::VARIABLES_EXPECTED, program) && name != "PROMPT_COMMAND" {
-            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
+            self.perhaps(|walker| {
+                walker.follow_text(Code::Shell, &content, span, &Stream::caller())
+            });
             return value.text.contains([';', '|', '&', '`']) || value.text.contains("$(");
         }
         if !value.text.starts_with(UNKNOWN) {
-            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
+            self.perhaps(|walker| {
+                walker.follow_text(Code::Shell, &content, span, &Stream::caller())
+            });
         }
         true
     }
@@ -224,10 +228,10 @@ impl Walker<'_> {
             let command = super::builtin::skip_options(words, &[]);
             if let [line] = command {
                 let content = Stream::known(line.text.clone(), line.taint);
-                self.run_text(Code::Shell, &content, span, &Stream::caller());
+                self.follow_text(Code::Shell, &content, span, &Stream::caller());
             } else {
                 // Several words are a program with its arguments.
-                self.run(command.to_vec(), Stream::caller());
+                self.follow_command(command.to_vec(), Stream::caller());
             }
         }
         self.git_transport(args, span);
@@ -238,18 +242,20 @@ impl Walker<'_> {
         if key.starts_with("alias.") {
             if let Some(command) = value.text.strip_prefix('!') {
                 let content = Stream::known(command.to_owned(), value.taint);
-                self.run_text(Code::Shell, &content, span, &Stream::caller());
+                self.follow_text(Code::Shell, &content, span, &Stream::caller());
             }
             return;
         }
         if !runs_a_command(&key) || is_ordinary_setting(&key, &value.text) {
             return;
         }
-        let subject = format!("{key}={}", place::shown(&value.text));
+        let subject = format!("{key}={}", location::shown(&value.text));
         self.note(Fact::new(FactKind::EnvExecutes, subject).tagged(Tags::NONE).at(span));
         let content = Stream::known(value.text.trim_start_matches('!').to_owned(), value.taint);
         if key != "core.hookspath" {
-            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
+            self.perhaps(|walker| {
+                walker.follow_text(Code::Shell, &content, span, &Stream::caller())
+            });
         }
     }
 }
@@ -377,7 +383,7 @@ fn runs_a_command(key: &str) -> bool {
 
 /// Reports whether this is a usual value of such a setting.
 fn is_ordinary_setting(key: &str, value: &str) -> bool {
-    let program = value.split_whitespace().next().map_or("", place::base_name);
+    let program = value.split_whitespace().next().map_or("", location::base_name);
     let plain = !value.contains([';', '|', '&', '`']) && !value.contains("$(");
     plain
         && (has(words::VARIABLES_EXPECTED, program)

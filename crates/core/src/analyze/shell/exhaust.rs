@@ -36,7 +36,7 @@ impl Walker<'_> {
     pub(super) fn grows_without_end(&mut self, file: &Arg, content: &Stream) {
         let is_file = !file.text.starts_with("/dev/") && !file.text.starts_with("/proc/");
         if content.taint.has(Tag::Endless) && is_file {
-            let shown = crate::place::shown(&file.text);
+            let shown = crate::location::shown(&file.text);
             self.note(Fact::new(FactKind::Exhaust, shown).at(file.span));
         }
     }
@@ -113,7 +113,7 @@ mod tests {
     use crate::analyze::shell::walk;
     use crate::example::example_context;
     use crate::fact::FactKind;
-    use crate::place::Scene;
+    use crate::location::Scene;
 
     fn exhausts(script: &str) -> bool {
         let context = example_context();

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use shuck_ast::{
-    BourneParameterExpansion as Bourne, CommandSubstitutionSyntax, Span as Place, StmtSeq,
+    BourneParameterExpansion as Bourne, CommandSubstitutionSyntax, Span as SyntaxSpan, StmtSeq,
     SubscriptSelector, VarRef, Word, WordPart, WordPartNode,
 };
 use shuck_parser::parser::Parser;
 
-use super::run::plain_variable;
+use super::follow::plain_variable;
 use super::value::{Arg, Stream};
 use super::visit::{Node, script_in_brackets};
 use super::{Walker, output};
@@ -380,15 +380,15 @@ impl Walker<'_> {
         src: &str,
         body: &StmtSeq,
         syntax: CommandSubstitutionSyntax,
-        place: Place,
+        syntax_span: SyntaxSpan,
     ) -> Arg {
         // Between backticks a backslash is removed before the text is read as a script; the grammar
         // leaves it there, and `r\\m` would not be `rm`.
-        let raw = place.slice(src);
-        self.followed.insert(place.start.offset());
+        let raw = syntax_span.slice(src);
+        self.followed.insert(syntax_span.start.offset());
         if syntax == CommandSubstitutionSyntax::Backtick && raw.contains('\\') {
             let text = without_backticks(raw);
-            let out = self.child_script(&text, self.span(place), Stream::caller());
+            let out = self.child_script(&text, self.span(syntax_span), Stream::caller());
             return output::as_arg(&out);
         }
         let outer = self.state.clone();
@@ -402,10 +402,10 @@ impl Walker<'_> {
         src: &str,
         body: &StmtSeq,
         is_input: bool,
-        place: Place,
+        syntax_span: SyntaxSpan,
     ) -> Arg {
-        let span = self.span(place);
-        self.followed.insert(place.start.offset());
+        let span = self.span(syntax_span);
+        self.followed.insert(syntax_span.start.offset());
         let outer = self.state.clone();
         self.beside += 1;
         // Text written to `>(…)` is not followed into it.

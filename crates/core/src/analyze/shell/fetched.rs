@@ -9,7 +9,7 @@ use super::catalogue;
 use super::state::File;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -64,7 +64,7 @@ impl Walker<'_> {
             _ => None,
         };
         if let Some([source, rest @ ..]) = clones {
-            let base = place::base_name(source.text.trim_end_matches('/'));
+            let base = location::base_name(source.text.trim_end_matches('/'));
             let folder = match rest.first() {
                 Some(folder) => (*folder).clone(),
                 None => source.saying(base.strip_suffix(".git").unwrap_or(base)),
@@ -79,7 +79,7 @@ impl Walker<'_> {
         let Some([from, to]) = copied else { return };
         if from.text.contains("://") && !to.text.contains("://") {
             let target = if to.text.ends_with(['/', '.']) {
-                to.saying(format!("{}/{}", to.text, place::base_name(&from.text)))
+                to.saying(format!("{}/{}", to.text, location::base_name(&from.text)))
             } else {
                 (*to).clone()
             };

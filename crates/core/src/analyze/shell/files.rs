@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::state::File;
 use super::value::{Arg, Stream};
 use crate::fact::{FactKind, Tag, Tags};
-use crate::place::{self, Scene};
+use crate::location::{self, Scene};
 
 /// The content that a command puts into a file.
 pub(super) struct Carried {
@@ -61,7 +61,7 @@ impl Walker<'_> {
             Some(arg) if arg.text == "-" => {
                 self.variable("OLDPWD").into_iter().next().unwrap_or_default()
             }
-            Some(arg) => arg.saying(place::absolute(&arg.text, &self.scene_now())),
+            Some(arg) => arg.saying(location::absolute(&arg.text, &self.scene_now())),
         };
         // No system takes such a path, and every later command would cost as much as the path is
         // long.
@@ -75,7 +75,7 @@ impl Walker<'_> {
 
     /// Returns the key under which a path's file is stored.
     pub(super) fn key(&self, path: &str) -> String {
-        place::absolute(path, &self.scene_now())
+        location::absolute(path, &self.scene_now())
     }
 
     /// Records the content that a script wrote to a file.
@@ -146,7 +146,7 @@ impl Walker<'_> {
         };
         let into = sources.len() > 1 || target.text.ends_with(['/', '.']);
         let carry = |source: &&Arg| {
-            let name = place::base_name(&source.text);
+            let name = location::base_name(&source.text);
             let to = if into {
                 target.saying(format!("{}/{name}", target.text))
             } else {
@@ -178,7 +178,7 @@ impl Walker<'_> {
         if source.is_known() && link.is_known() && !source.glob {
             let link = match link.text.as_str() {
                 text if text.ends_with(['/', '.']) => {
-                    format!("{text}/{}", place::base_name(&source.text))
+                    format!("{text}/{}", location::base_name(&source.text))
                 }
                 text => text.to_owned(),
             };
@@ -212,8 +212,8 @@ impl Walker<'_> {
             || ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"]
                 .iter()
                 .any(|folder| source.starts_with(folder));
-        let name = place::base_name(source);
-        let is_known = super::catalogue::program(name).is_some() || name == super::guard::OWN;
+        let name = location::base_name(source);
+        let is_known = super::catalogue::program(name).is_some() || name == super::own_command::OWN;
         if is_program && link.is_known() && is_known {
             let name = name.to_owned();
             let key = self.key(&link.text);
@@ -270,7 +270,7 @@ impl Walker<'_> {
         if let Some(noise) = super::exhaust::of_device(&path.text) {
             return noise;
         }
-        let tags = place::locate(&path.text, &self.scene_now());
+        let tags = location::locate(&path.text, &self.scene_now());
         let mut taint = Tags::of(&[Tag::Local]).and(path.taint.without(Tag::Created));
         for tag in [Tag::Secret, Tag::Accounts, Tag::History] {
             if tags.has(tag) {

@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Tests that do not narrow down the result.
@@ -129,13 +129,13 @@ impl Walker<'_> {
                     for target in found {
                         let args = command.iter().map(|word| put(word, target)).collect();
                         self.wrapped += 1;
-                        self.perhaps(|walker| walker.run(args, Stream::caller()));
+                        self.perhaps(|walker| walker.follow_command(args, Stream::caller()));
                         self.wrapped -= 1;
                     }
                 }
                 "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
                     if let Some(file) = tail.first() {
-                        if place::is_source(place::base_name(&file.text)) {
+                        if location::is_source(location::base_name(&file.text)) {
                             self.lost(file, None);
                         }
                         self.note_path(FactKind::Write, file, Tags::of(&[Tag::Created]));
@@ -173,7 +173,7 @@ impl Walker<'_> {
             });
             if is_program && let Some(target) = found.first() {
                 let args = command.iter().map(|word| put(word, target)).collect();
-                self.run(args, Stream::caller());
+                self.follow_command(args, Stream::caller());
             }
         }
         first > 0 || self.analysis.facts.len() > known
@@ -183,16 +183,16 @@ impl Walker<'_> {
     fn secret_names(&mut self, roots: &[Arg], tests: &[Arg], span: Option<Span>) {
         let scene = self.scene_now();
         let outside =
-            roots.iter().any(|root| !place::locate(&root.text, &scene).has(Tag::Workspace));
+            roots.iter().any(|root| !location::locate(&root.text, &scene).has(Tag::Workspace));
         let secret_root =
-            roots.iter().any(|root| place::locate(&root.text, &scene).has(Tag::Secret));
+            roots.iter().any(|root| location::locate(&root.text, &scene).has(Tag::Secret));
         let named = tests.windows(2).find_map(|pair| match pair {
             [test, name]
                 if matches!(test.text.as_str(), "-name" | "-iname" | "-path" | "-wholename") =>
             {
                 let name = name.text.trim_matches('*').trim_matches('/');
                 let is_key = [".pem", ".key", ".kdbx", ".p12"].contains(&name);
-                (is_key || place::locate(&format!("/x/{name}"), &scene).has(Tag::Secret))
+                (is_key || location::locate(&format!("/x/{name}"), &scene).has(Tag::Secret))
                     .then(|| name.to_owned())
             }
             _ => None,
@@ -218,7 +218,7 @@ impl Walker<'_> {
         } else {
             command.push(found);
         }
-        Some(self.run(command, Stream::empty()))
+        Some(self.follow_command(command, Stream::empty()))
     }
 }
 

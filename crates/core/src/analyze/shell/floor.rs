@@ -147,7 +147,7 @@ impl Walker<'_> {
             && !stdin.from_caller
             && !matches!(name, "git" | "gh" | "glab" | "ed" | "ex")
         {
-            self.floor_of(text, super::run::whole_span(args.words()));
+            self.floor_of(text, super::follow::whole_span(args.words()));
         }
     }
 
@@ -161,7 +161,7 @@ impl Walker<'_> {
             let tail = words.get(at..).unwrap_or_default();
             let whole = length;
             length = length.saturating_sub(word.text.len() + 1);
-            let name = crate::place::base_name(&word.text).split('.').next().unwrap_or_default();
+            let name = crate::location::base_name(&word.text).split('.').next().unwrap_or_default();
             // A name alone is a topic or a filter: `man mkfs`.
             if tail.len() < 2 || !(can_block(name) || CARRIERS.contains(&name)) {
                 continue;
@@ -172,11 +172,11 @@ impl Walker<'_> {
                 continue;
             }
             let tail = if too_many { tail.get(..MOST_SHOWN).unwrap_or(tail) } else { tail };
-            let line: Vec<_> = tail.iter().map(|word| super::run::quote(&word.text)).collect();
+            let line: Vec<_> = tail.iter().map(|word| super::follow::quote(&word.text)).collect();
             let line = line.join(" ");
             if too_many || self.is_catastrophic(&line) {
-                let subject = crate::place::shown(&line);
-                let span = super::run::whole_span(tail);
+                let subject = crate::location::shown(&line);
+                let span = super::follow::whole_span(tail);
                 self.note(Fact::new(FactKind::HiddenCommand, subject).at(span));
                 return;
             }
@@ -273,7 +273,7 @@ impl Walker<'_> {
         }
         for candidate in candidates(text) {
             if self.floor_reads >= MOST_READ || self.is_catastrophic(&candidate) {
-                let subject = crate::place::shown(candidate.trim());
+                let subject = crate::location::shown(candidate.trim());
                 self.note(Fact::new(FactKind::HiddenCommand, subject).at(span));
                 return;
             }

@@ -11,7 +11,7 @@ use super::catalogue::{Installs, Program};
 use super::value::Arg;
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -28,7 +28,7 @@ impl Walker<'_> {
         if let Some(installs) = program.installs {
             let named = named_code(name, installs, args);
             if let Some(word) = named {
-                let subject = format!("{name}: {}", place::shown(&word.text));
+                let subject = format!("{name}: {}", location::shown(&word.text));
                 self.note(Fact::new(FactKind::RemoteCode, subject).at(word.span.or(span)));
             }
             self.installed_into_system(args);
@@ -74,7 +74,7 @@ impl Walker<'_> {
             if !PLACES.contains(&key) || !(installs || key == "to") {
                 continue;
             }
-            let tags = place::locate(value, &self.scene_now());
+            let tags = location::locate(value, &self.scene_now());
             if value.starts_with('/') && tags.any(Tags::of(&[Tag::System, Tag::Top, Tag::Root])) {
                 self.note_path(FactKind::Write, &word.saying(value), Tags::NONE);
             }

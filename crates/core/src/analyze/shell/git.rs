@@ -4,7 +4,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::value::Arg;
 use crate::fact::{Fact, FactKind};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 impl Walker<'_> {
@@ -24,7 +24,7 @@ impl Walker<'_> {
                 || matches!(word.text.as_str(), ":/" | ".")
         };
         if let Some(word) = rest.iter().find(is_many).filter(|_| !keeps) {
-            let subject = format!("git {} {}", verb.text, place::shown(&word.text));
+            let subject = format!("git {} {}", verb.text, location::shown(&word.text));
             self.note(Fact::new(FactKind::DestructiveVerb, subject).at(word.span.or(span)));
         }
     }

@@ -8,7 +8,7 @@ use super::value::Arg;
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag};
 use crate::guarded::{self, Host};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -43,7 +43,7 @@ impl Walker<'_> {
         }
         for value in args.values(host.settings) {
             if let Some(kind) = self.settings(&value) {
-                tell(self, kind, &place::shown(&value.text));
+                tell(self, kind, &location::shown(&value.text));
             }
         }
         for (kind, variable) in self.host_variables(host) {
@@ -112,7 +112,7 @@ impl Walker<'_> {
         let modes = args.values(&["--permission-mode", "--approval-mode", "--ask-for-approval"]);
         let mode = modes.iter().find(|mode| !ASKS.contains(&mode.text.as_str()));
         if let Some(mode) = mode.filter(|mode| mode.text != "acceptEdits" && mode.is_known()) {
-            let subject = format!("{name} {}", place::shown(&mode.text));
+            let subject = format!("{name} {}", location::shown(&mode.text));
             self.note(Fact::new(FactKind::HostUnasked, subject).at(span));
         }
         let servers = args.value(&["--mcp-config", "--mcp-servers"]);
@@ -255,7 +255,7 @@ impl Walker<'_> {
             usual if usual.starts_with('/') => usual.to_owned(),
             usual => format!("{}/{usual}", scene.home()),
         };
-        place::absolute(folder, &scene) == place::normalize(&usual)
+        location::absolute(folder, &scene) == location::normalize(&usual)
     }
 }
 

@@ -67,7 +67,7 @@ impl Walker<'_> {
             }
         }
         if matches!(name, "ed" | "red" | "ex") && !stdin.from_caller && stdin.text.is_some() {
-            self.run_text(Code::Other, stdin, span, &Stream::empty());
+            self.follow_text(Code::Other, stdin, span, &Stream::empty());
             if let Some(file) = args.operands().first() {
                 // The input is written to the file.
                 self.wrote(file, stdin.clone(), FactKind::Append);
@@ -80,16 +80,16 @@ impl Walker<'_> {
             .get(1)
             .is_some_and(|file| matches!(file.text.as_str(), "-" | "/dev/stdin"));
         if matches!(name, "deno" | "bun") && verb == "run" && reads_input && !stdin.from_caller {
-            return Some(self.run_text(Code::Javascript, stdin, span, &Stream::empty()));
+            return Some(self.follow_text(Code::Javascript, stdin, span, &Stream::empty()));
         }
         if name == "go" && verb == "run" {
-            self.run_files(args);
+            self.follow_files(args);
         }
         let (.., language) =
             VERBS.iter().find(|(program, word, _)| *program == name && *word == verb)?;
         let source = args.operands().get(1)?;
         let content = Stream::known(source.text.clone(), source.taint);
-        Some(self.run_text(*language, &content, source.span.or(span), stdin))
+        Some(self.follow_text(*language, &content, source.span.or(span), stdin))
     }
 
     /// Follows files that an option runs: nobody has seen files outside the workspace.
@@ -106,13 +106,13 @@ impl Walker<'_> {
             };
             if let Some(source) = self.file_of_code(name, &file, content) {
                 let content = Stream::known(source.text, source.taint);
-                self.run_text(Code::Other, &content, file.span, &Stream::caller());
+                self.follow_text(Code::Other, &content, file.span, &Stream::caller());
             }
         }
     }
 
     /// Follows `go run file.go`.
-    fn run_files(&mut self, args: &Arguments<'_>) {
+    fn follow_files(&mut self, args: &Arguments<'_>) {
         for file in
             args.operands().iter().skip(1).filter(|file| super::source::ends_in(&file.text, "go"))
         {
@@ -129,7 +129,7 @@ impl Walker<'_> {
                 command.starts_with('/') || command.starts_with(|char: char| char.is_ascii_digit());
             if !command.is_empty() && !searches && !matches!(command, "F" | "G" | "g") {
                 let content = Stream::known(command.to_owned(), word.taint);
-                self.run_text(Code::Other, &content, word.span.or(span), &Stream::caller());
+                self.follow_text(Code::Other, &content, word.span.or(span), &Stream::caller());
             }
         }
     }

@@ -7,7 +7,7 @@ use super::value::{Arg, Stream};
 use crate::action::Language;
 use crate::analyze::{self, Analysis, Invocation, UNKNOWN};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -65,7 +65,7 @@ pub(crate) fn prompts(command: &Invocation) -> bool {
 
 impl Walker<'_> {
     /// Follows an interpreter.
-    pub(super) fn interpret(
+    pub(super) fn follow_interpreter(
         &mut self,
         name: &str,
         runs: &Runs,
@@ -92,19 +92,19 @@ impl Walker<'_> {
             // `sqlite3 -cmd X db Y` runs X and then Y.
             let more = args.operands().get(at).filter(|_| runs.operand && at > 0);
             sources.extend(more.map(|source| (*source).clone()));
-            return self.run_sources(runs.language, sources, args, stdin, span);
+            return self.follow_sources(runs.language, sources, args, stdin, span);
         }
         if runs.operand
             && let Some(source) = args.operands().get(at)
         {
             let content = Stream::known(source.text.clone(), source.taint);
-            return self.run_text(runs.language, &content, source.span.or(span), stdin);
+            return self.follow_text(runs.language, &content, source.span.or(span), stdin);
         }
         let is_shell = runs.language == Code::Shell;
         if is_shell && has_letter(args, 's') {
             let words = args.operands().iter().map(|word| (*word).clone()).collect();
             let outer = self.state.positional.replace(words);
-            let out = self.run_text(runs.language, stdin, span, &Stream::empty());
+            let out = self.follow_text(runs.language, stdin, span, &Stream::empty());
             self.state.positional = outer;
             return out;
         }
@@ -127,19 +127,19 @@ impl Walker<'_> {
         match file {
             Some(file) => {
                 self.hidden_script(file);
-                self.run_file(name, runs.language, file, args, stdin)
+                self.follow_file(name, runs.language, file, args, stdin)
             }
             None if runs.stdin
                 && stdin.from_caller
                 && let Some(opened) = self.state.descriptors.get(&0).cloned() =>
             {
-                self.run_text(runs.language, &opened, span, &Stream::empty())
+                self.follow_text(runs.language, &opened, span, &Stream::empty())
             }
             None if runs.stdin
                 && !stdin.from_caller
                 && !args.has_any(&["--version", "-V", "-m"]) =>
             {
-                self.run_text(runs.language, stdin, span, &Stream::empty())
+                self.follow_text(runs.language, stdin, span, &Stream::empty())
             }
             None => {
                 self.opens_shell(name, runs.language, args, stdin, span);
@@ -170,14 +170,14 @@ impl Walker<'_> {
             if content.text.is_some() || file.stream.is_some() {
                 // A nested shell does not read it again.
                 self.environment.extend(NAMES.map(|name| (name.to_owned(), None)));
-                self.run_text(Code::Shell, &content, span, &Stream::caller());
+                self.follow_text(Code::Shell, &content, span, &Stream::caller());
                 self.environment.truncate(before);
             }
         }
     }
 
     /// Follows the source texts given by options.
-    fn run_sources(
+    fn follow_sources(
         &mut self,
         language: Code,
         sources: Vec<Arg>,
@@ -198,7 +198,7 @@ impl Walker<'_> {
                 self.state.set("0", vec![name]);
                 self.state.positional = Some(words);
             }
-            out = self.run_text(language, &content, at, stdin);
+            out = self.follow_text(language, &content, at, stdin);
             self.leave_subshell(outer);
         }
         out
@@ -237,7 +237,7 @@ impl Walker<'_> {
             return;
         }
         let is_shell = |word: &&Arg| {
-            let known = catalogue::program(place::base_name(&word.text));
+            let known = catalogue::program(location::base_name(&word.text));
             let runs = known.and_then(|program| program.runs.as_ref());
             word.text.starts_with('/') && runs.is_some_and(|runs| runs.language == Code::Shell)
         };
@@ -248,7 +248,7 @@ impl Walker<'_> {
         }
     }
 
-    fn run_file(
+    fn follow_file(
         &mut self,
         name: &str,
         language: Code,
@@ -257,11 +257,11 @@ impl Walker<'_> {
         stdin: &Stream,
     ) -> Stream {
         if let Some(content) = self.descriptor(&file.text, stdin) {
-            return self.run_text(language, &content, file.span, &Stream::empty());
+            return self.follow_text(language, &content, file.span, &Stream::empty());
         }
         if let Some(stream) = &file.stream {
             let content = (**stream).clone();
-            return self.run_text(language, &content, file.span, stdin);
+            return self.follow_text(language, &content, file.span, stdin);
         }
         // `node a` runs `a.js`.
         let ending = if language == Code::Javascript { ".js" } else { "" };
@@ -274,7 +274,7 @@ impl Walker<'_> {
                 .state
                 .positional
                 .replace(args.operands().iter().skip(1).map(|arg| (*arg).clone()).collect());
-            let out = self.run_text(language, &content, file.span, stdin);
+            let out = self.follow_text(language, &content, file.span, stdin);
             self.state.positional = outer;
             return out;
         }
@@ -285,7 +285,7 @@ impl Walker<'_> {
     }
 
     /// Follows source text in any language.
-    pub(super) fn run_text(
+    pub(super) fn follow_text(
         &mut self,
         language: Code,
         content: &Stream,

@@ -7,7 +7,7 @@ use super::catalogue::Code;
 use super::value::{Arg, Stream};
 use super::verb::form;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -46,11 +46,13 @@ impl Walker<'_> {
                 continue;
             };
             let content = Stream::known(script.to_owned(), word.taint);
-            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
+            self.perhaps(|walker| {
+                walker.follow_text(Code::Shell, &content, span, &Stream::caller())
+            });
             let program = script.split_whitespace().next().unwrap_or_default();
             let nothing = matches!(program, "" | "true" | ":" | "exit" | "echo");
             if has(words::SETTINGS_LIFECYCLE, event.trim_matches(['"', '\''])) && !nothing {
-                let subject = place::shown(&word.text).into_owned();
+                let subject = location::shown(&word.text).into_owned();
                 self.note(Fact::new(FactKind::EnvExecutes, subject).at(word.span.or(span)));
             }
         }
@@ -86,7 +88,7 @@ impl Walker<'_> {
         // A plain name is a program of the system or a mode; a path is a custom file.
         let unexpected = value.contains(['/', ' ', '~', ';']) || matches!(key, "GOROOT");
         if (runs || tool) && unexpected {
-            let subject = format!("{name} {key}={}", place::shown(&value));
+            let subject = format!("{name} {key}={}", location::shown(&value));
             self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
         }
     }
@@ -102,7 +104,7 @@ impl Walker<'_> {
     /// Records a hidden script: a file with a leading dot in its name, outside of the workspace.
     pub(super) fn hidden_script(&mut self, file: &Arg) {
         const SOURCED: &[&str] = &["rc", "profile", "env", "login", "logout", "aliases"];
-        let name = place::base_name(&file.text);
+        let name = location::base_name(&file.text);
         let hidden = name.len() > 1
             && name.starts_with('.')
             && !name.starts_with("..")
@@ -110,9 +112,9 @@ impl Walker<'_> {
         if !hidden || !file.text.contains('/') || !file.is_known() {
             return;
         }
-        let tags = place::locate(&file.text, &self.scene_now());
+        let tags = location::locate(&file.text, &self.scene_now());
         if !tags.any(Tags::of(&[Tag::Workspace, Tag::Unknown])) {
-            let subject = place::shown(&file.text).into_owned();
+            let subject = location::shown(&file.text).into_owned();
             self.note(Fact::new(FactKind::HiddenScript, subject).at(file.span));
         }
     }

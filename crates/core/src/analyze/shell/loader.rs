@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::catalogue::{Code, Program};
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Modules of Python that run the source, or the file, that they are given.
@@ -121,12 +121,12 @@ impl Walker<'_> {
             && super::catalogue::program(name).is_some_and(|program| program.runs.is_none())
         {
             // `python -m pip` is pip.
-            self.run(words.to_vec(), Stream::caller());
+            self.follow_command(words.to_vec(), Stream::caller());
         }
         for word in args.operands() {
             if RUN_SOURCE.contains(&name) {
                 let content = Stream::known(word.text.clone(), word.taint);
-                self.run_text(Code::Python, &content, word.span.or(span), &Stream::caller());
+                self.follow_text(Code::Python, &content, word.span.or(span), &Stream::caller());
             } else if RUN_FILE.contains(&name) && super::source::ends_in(&word.text, "py") {
                 let content = Stream { text: None, ..self.content_of(word) };
                 self.file_of_code(name, word, content);
@@ -148,7 +148,7 @@ impl Walker<'_> {
             "rm".clone_into(&mut first.text);
             words.insert(1, option);
         }
-        self.run(words, Stream::caller());
+        self.follow_command(words, Stream::caller());
     }
 
     /// Follows a command that a library defines: `ruby -run -e rm -- -r x`, `perl
@@ -169,7 +169,7 @@ impl Walker<'_> {
             "rm".clone_into(&mut first.text);
             words.insert(1, option);
         }
-        self.run(words, Stream::caller());
+        self.follow_command(words, Stream::caller());
     }
 
     /// Records code from a world-writable folder: `perl -I/tmp -MX`, `ruby -r/tmp/x`, `php -d
@@ -202,7 +202,7 @@ impl Walker<'_> {
                 },
             };
             let path = value.strip_prefix("lib=").unwrap_or(value);
-            let tags = place::locate(path, &self.scene_now());
+            let tags = location::locate(path, &self.scene_now());
             if path.starts_with('/') && tags.has(Tag::Temp) && !self.made_here(path) {
                 self.note(Fact::new(FactKind::TempProgram, path).at(word.span.or(span)));
             }
@@ -215,7 +215,7 @@ impl Walker<'_> {
         if let Some((_, source)) = text.strip_prefix("data:").and_then(|data| data.split_once(','))
         {
             let content = Stream::known(source.to_owned(), module.taint);
-            self.run_text(Code::Javascript, &content, module.span.or(span), &Stream::caller());
+            self.follow_text(Code::Javascript, &content, module.span.or(span), &Stream::caller());
             self.note(Fact::new(FactKind::DecodedCode, name).at(module.span.or(span)));
         } else if text.contains("://") {
             self.note(Fact::new(FactKind::RemoteCode, name).at(module.span.or(span)));
@@ -284,7 +284,7 @@ impl Walker<'_> {
         span: Option<Span>,
     ) {
         for value in args.values(program.map_or(&[][..], |program| program.loads)) {
-            let tags = place::locate(&value.text, &self.scene_now());
+            let tags = location::locate(&value.text, &self.scene_now());
             let unseen = tags.has(Tag::Temp) && value.is_known() && !self.made_here(&value.text);
             if unseen {
                 self.note(Fact::new(FactKind::TempProgram, value.text.clone()).at(value.span));
@@ -296,7 +296,7 @@ impl Walker<'_> {
                 || self.is_native_code(previous, &word.text)
                 || self.is_own_tool(&word.text)
             {
-                let fact = Fact::new(FactKind::ShellEscape, place::shown(&word.text));
+                let fact = Fact::new(FactKind::ShellEscape, location::shown(&word.text));
                 self.note(fact.at(word.span.or(span)));
             }
             self.loads_from_temp(previous, word);
@@ -332,7 +332,7 @@ impl Walker<'_> {
         if !holds(CODE) || !holds(FOLDERS) {
             return;
         }
-        let tags = place::locate(value, &self.scene_now());
+        let tags = location::locate(value, &self.scene_now());
         if tags.has(Tag::Temp) && !self.made_here(value) {
             self.note(Fact::new(FactKind::TempProgram, value).at(word.span));
         }
@@ -352,7 +352,7 @@ impl Walker<'_> {
             && value.contains('/')
             && NATIVE.iter().any(|ending| super::source::ends_in(value, ending))
             && NAMES.iter().any(|name| option.to_ascii_lowercase().contains(name))
-            && !place::locate(value, &self.scene_now()).has(Tag::System)
+            && !location::locate(value, &self.scene_now()).has(Tag::System)
     }
 
     /// Reports whether a setting names a tool outside the system folders: `-C linker=./x`,
@@ -363,7 +363,7 @@ impl Walker<'_> {
         let tool = tool.trim().trim_matches(['"', '\'']);
         ["linker", "wrapper", "runner"].iter().any(|end| setting.ends_with(end))
             && tool.contains('/')
-            && !place::locate(tool, &self.scene_now()).has(Tag::System)
+            && !location::locate(tool, &self.scene_now()).has(Tag::System)
     }
 
     fn loads_from_temp(&mut self, previous: &str, word: &Arg) {

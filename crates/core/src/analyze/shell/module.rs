@@ -6,7 +6,7 @@ use super::catalogue::{self, Code};
 use super::stand_in::after;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Modules of Python that are programs of their own.
@@ -37,7 +37,7 @@ impl Walker<'_> {
         let inner = Arguments::new(rest, None);
         match module.text.as_str() {
             known if MODULES.contains(&known) || opens(known) => {
-                Some(self.run(words.to_vec(), stdin.clone()))
+                Some(self.follow_command(words.to_vec(), stdin.clone()))
             }
             "pdb" | "idlelib" if inner.has("-c") => {
                 self.debugger_commands(&inner, stdin, span);
@@ -62,10 +62,10 @@ impl Walker<'_> {
             "sqlite3" => {
                 let statement = inner.operands().get(1)?;
                 let content = Stream::known(statement.text.clone(), statement.taint);
-                Some(self.run_text(Code::Sql, &content, statement.span.or(span), stdin))
+                Some(self.follow_text(Code::Sql, &content, statement.span.or(span), stdin))
             }
             "code" | "asyncio" | "idlelib" | "IPython" | "pdb" if !stdin.from_caller => {
-                Some(self.run_text(Code::Python, stdin, span, &Stream::empty()))
+                Some(self.follow_text(Code::Python, stdin, span, &Stream::empty()))
             }
             other => {
                 self.module_that_acts(other, rest, &inner, span);
@@ -79,7 +79,7 @@ impl Walker<'_> {
         for command in args.values(&["-c"]) {
             let text = command.text.trim_start_matches('!').to_owned();
             let content = Stream::known(text, command.taint);
-            self.run_text(Code::Python, &content, command.span.or(span), stdin);
+            self.follow_text(Code::Python, &content, command.span.or(span), stdin);
         }
     }
 
@@ -109,7 +109,7 @@ impl Walker<'_> {
             }
             "cProfile" | "profile" | "trace" | "coverage" => {
                 for file in super::effect::results(rest) {
-                    if place::is_source(place::base_name(&file.text)) {
+                    if location::is_source(location::base_name(&file.text)) {
                         self.lost(&file, span);
                     }
                 }
@@ -138,7 +138,7 @@ impl Walker<'_> {
         let Some((archive, rest)) = args.operands().split_first() else { return };
         if creates {
             self.note_path(FactKind::Write, archive, Tags::NONE);
-            if place::is_source(place::base_name(&archive.text)) {
+            if location::is_source(location::base_name(&archive.text)) {
                 self.lost(archive, None);
             }
         }

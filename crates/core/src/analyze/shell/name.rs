@@ -1,13 +1,13 @@
 //! The name under which a program is looked up.
 
 use super::catalogue;
-use crate::place;
+use crate::location;
 use crate::words;
 
 /// Returns the name of a program without its folder. Some file systems ignore case: there `RM` is
 /// `rm`. GNU tools with a `g` prefix are looked up under their own names.
 pub(super) fn program_name(path: &str) -> String {
-    let name = place::base_name(path);
+    let name = location::base_name(path);
     if let Some(own) = name.strip_prefix('g').filter(|own| words::has(words::PROGRAMS_GNU, own)) {
         return own.to_owned();
     }

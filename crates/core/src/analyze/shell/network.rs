@@ -6,7 +6,7 @@ use super::catalogue::{self, Class};
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -47,7 +47,7 @@ impl Walker<'_> {
                 && args.operand(0).is_some_and(|word| word.eq_ignore_ascii_case("delete")));
         if deletes && !super::upload::reaches_only_here(args) {
             let address = args.operands().last().map_or(String::new(), |arg| arg.text.clone());
-            self.note(Fact::new(FactKind::RemoteDelete, place::shown(&address)).at(span));
+            self.note(Fact::new(FactKind::RemoteDelete, location::shown(&address)).at(span));
         }
         for order in args.values(&["-Q", "--quote"]) {
             let verb = order.text.trim_start_matches(['-', '+']).to_ascii_lowercase();
@@ -112,7 +112,7 @@ impl Walker<'_> {
                 Some("-") => self.sends_stream(stdin, span),
                 Some(path) => self.sends_file(&value.saying(path)),
                 None if value.taint.any(Tags::of(&[Tag::Local, Tag::Secret])) => {
-                    let subject = place::shown(&value.text).into_owned();
+                    let subject = location::shown(&value.text).into_owned();
                     self.note(
                         Fact::new(FactKind::Send, subject).tagged(value.taint).at(value.span),
                     );
@@ -171,7 +171,7 @@ impl Walker<'_> {
                 }
                 for url in args.operands() {
                     let path = url.text.split(['?', '#']).next().unwrap_or_default();
-                    let file = place::base_name(path);
+                    let file = location::base_name(path);
                     if !file.is_empty() && !file.contains(UNKNOWN) && path.contains('/') {
                         self.wrote(&url.saying(file), Stream::unknown(fetched), FactKind::Write);
                     }
@@ -229,19 +229,19 @@ impl Walker<'_> {
         };
         let Some((target, sources)) = operands.split_last() else { return };
         self.copies_protected(sources, target);
-        if place::is_remote(&target.text) {
+        if location::is_remote(&target.text) {
             // A machine that is given as a public address, without a name, is unknown.
             let nameless = super::upload::is_public_number(&target.text);
             let tags = if nameless { Tags::of(&[Tag::Local]) } else { Tags::NONE };
-            for source in sources.iter().filter(|source| !place::is_remote(&source.text)) {
+            for source in sources.iter().filter(|source| !location::is_remote(&source.text)) {
                 self.note_path(FactKind::Send, source, tags);
             }
         } else if !target.text.is_empty()
-            && sources.iter().any(|source| place::is_remote(&source.text))
+            && sources.iter().any(|source| location::is_remote(&source.text))
         {
             self.note_path(FactKind::Write, target, Tags::NONE);
-            for source in sources.iter().filter(|source| place::is_remote(&source.text)) {
-                let file = place::base_name(source.text.rsplit(':').next().unwrap_or_default());
+            for source in sources.iter().filter(|source| location::is_remote(&source.text)) {
+                let file = location::base_name(source.text.rsplit(':').next().unwrap_or_default());
                 let folder = target.text.trim_end_matches('/');
                 self.made(&target.saying(format!("{folder}/{file}")), Tags::of(&[Tag::Fetched]));
             }
@@ -280,25 +280,25 @@ impl Walker<'_> {
             let absolute = path.starts_with(['/', '~']);
             Some(if absolute { path.to_owned() } else { format!("~/{path}") })
         };
-        let remote = |word: &&&Arg| place::is_remote(&word.text);
+        let remote = |word: &&&Arg| location::is_remote(&word.text);
         for source in sources.iter().filter(remote) {
             let Some(path) = path_of(source) else { continue };
-            let tags = place::locate(&path, &self.scene_now());
+            let tags = location::locate(&path, &self.scene_now());
             if tags.any(Tags::of(&[Tag::Secret, Tag::Blocked, Tag::History])) {
                 let tags = Tags::of(&[Tag::Secret, Tag::Elsewhere]);
-                let fact = Fact::new(FactKind::Read, place::shown(&source.text)).tagged(tags);
+                let fact = Fact::new(FactKind::Read, location::shown(&source.text)).tagged(tags);
                 self.note(fact.at(source.span));
             }
         }
-        let into = path_of(target).filter(|_| place::is_remote(&target.text));
+        let into = path_of(target).filter(|_| location::is_remote(&target.text));
         if let Some(path) = into {
-            let tags = place::locate(&path, &self.scene_now());
-            let system = place::locate(&format!("{path}/x"), &self.scene_now());
+            let tags = location::locate(&path, &self.scene_now());
+            let system = location::locate(&format!("{path}/x"), &self.scene_now());
             let runs = Tags::of(&[Tag::SignIn, Tag::Startup, Tag::Accounts, Tag::Blocked]);
             let absolute = path.starts_with('/') || path.contains("/.ssh");
             if absolute && (tags.any(runs) || system.any(runs)) {
                 let tags = Tags::of(&[Tag::System, Tag::Elsewhere]);
-                let fact = Fact::new(FactKind::Write, place::shown(&target.text)).tagged(tags);
+                let fact = Fact::new(FactKind::Write, location::shown(&target.text)).tagged(tags);
                 self.note(fact.at(target.span));
             }
         }
@@ -416,7 +416,9 @@ impl Walker<'_> {
             if in_address || in_name {
                 let taint = word.taint.with(Tag::Local);
                 self.note(
-                    Fact::new(FactKind::Send, place::shown(&word.text)).tagged(taint).at(word.span),
+                    Fact::new(FactKind::Send, location::shown(&word.text))
+                        .tagged(taint)
+                        .at(word.span),
                 );
             }
         }

@@ -7,7 +7,7 @@
 use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::Code;
-use super::run::quote;
+use super::follow::quote;
 use super::value::{Arg, Stream};
 use crate::action::Language;
 use crate::analyze::code;
@@ -97,7 +97,7 @@ impl Walker<'_> {
             }
             if let Some(command) = line.strip_prefix('!') {
                 let content = Stream::known(command.to_owned(), stdin.taint);
-                self.run_text(Code::Shell, &content, span, &Stream::caller());
+                self.follow_text(Code::Shell, &content, span, &Stream::caller());
                 continue;
             }
             // Input for another machine is treated as commands of an unknown server.
@@ -114,7 +114,7 @@ impl Walker<'_> {
                 line.split_whitespace().map(|word| Arg { span, ..Arg::literal(unquoted(word)) }),
             );
             if given.len() > 1 {
-                self.run(given, Stream::caller());
+                self.follow_command(given, Stream::caller());
             }
         }
     }

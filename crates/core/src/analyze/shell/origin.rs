@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Walker;
 use crate::analyze::UNKNOWN;
 use crate::fact::Origin;
-use crate::place::Detail;
+use crate::location::Detail;
 
 impl Walker<'_> {
     /// Calls a function for something that happens only if a condition holds, a pattern matches or

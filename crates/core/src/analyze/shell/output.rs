@@ -6,7 +6,7 @@ use super::value::{Arg, Stream};
 use super::{Walker, network};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 
 mod filter;
 mod print;
@@ -58,9 +58,13 @@ impl Walker<'_> {
             ),
             "mktemp" => self.temporary_file(args),
             "basename" | "dirname" if args.words().len() == 1 => first_operand(args, |path| {
-                if name == "dirname" { folder_of(path) } else { place::base_name(path).to_owned() }
+                if name == "dirname" {
+                    folder_of(path)
+                } else {
+                    location::base_name(path).to_owned()
+                }
             }),
-            "which" | "whereis" | "type" => first_operand(args, super::guard::where_it_is),
+            "which" | "whereis" | "type" => first_operand(args, super::own_command::where_it_is),
             "realpath" | "readlink" => first_operand(args, str::to_owned),
             "pgrep" | "pidof" | "ps" | "lsof" | "fuser" | "grep" | "egrep" | "rg" | "awk"
                 if super::process::finds_ours(name, args) =>

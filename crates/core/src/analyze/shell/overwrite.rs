@@ -7,7 +7,7 @@ use super::catalogue::Program;
 use super::erase;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Devices that provide no content, or none of use.
@@ -48,11 +48,11 @@ impl Walker<'_> {
 
     /// Records a file whose content is lost, unless it is scratch or this script has made it.
     pub(super) fn lost(&mut self, file: &Arg, span: Option<Span>) {
-        let tags = place::locate(&file.text, &self.scene_now());
+        let tags = location::locate(&file.text, &self.scene_now());
         let spared = Tags::of(&[Tag::Temp, Tag::BuildOutput, Tag::Stream, Tag::Log]);
         let is_spared = tags.any(spared) && !file.glob;
         if !is_spared && !self.made_here(&file.text) && !file.taint.has(Tag::Created) {
-            let shown = place::shown(&file.text);
+            let shown = location::shown(&file.text);
             self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(file.span.or(span)));
         }
     }
@@ -168,12 +168,12 @@ impl Walker<'_> {
                 })
             });
         for target in targets {
-            let tags = place::locate(&target.text, &self.scene_now());
+            let tags = location::locate(&target.text, &self.scene_now());
             if tags.any(COVERED) {
                 self.note_path(FactKind::Move, &target, Tags::NONE);
             }
             if replaces && tags.any(Tags::of(&[Tag::Home, Tag::Workspace])) {
-                let shown = place::shown(&target.text);
+                let shown = location::shown(&target.text);
                 self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(target.span));
             }
         }
@@ -186,7 +186,7 @@ impl Walker<'_> {
         }
         for word in words {
             let path = word.text.rsplit(['=', ':', ',']).next().unwrap_or_default();
-            let tags = place::locate(path, &self.scene_now());
+            let tags = location::locate(path, &self.scene_now());
             let guard = Tags::of(&[Tag::Guard, Tag::AboveGuard, Tag::OwnData]);
             if path.contains(['/', '~']) && tags.any(guard) && !tags.has(Tag::Root) {
                 self.note_path(FactKind::Move, &word.saying(path), Tags::NONE);

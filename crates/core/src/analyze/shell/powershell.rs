@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 mod batch;
@@ -126,7 +126,7 @@ impl Walker<'_> {
 
     /// Records code that was not read.
     fn unread(&mut self, kind: FactKind, what: &str, span: Option<Span>) -> Stream {
-        self.note(Fact::new(kind, place::shown(what)).at(span));
+        self.note(Fact::new(kind, location::shown(what)).at(span));
         Stream::unknown(Tags::NONE)
     }
 
@@ -166,7 +166,7 @@ impl Walker<'_> {
         }
         for method in &found.methods {
             if !cmdlet::is_plain_method(method) {
-                self.note(Fact::new(FactKind::UnknownCode, place::shown(method)).at(span));
+                self.note(Fact::new(FactKind::UnknownCode, location::shown(method)).at(span));
             }
         }
         for nested in &found.nested {
@@ -222,7 +222,7 @@ impl Walker<'_> {
             cmdlet::Meaning::Line(line) => {
                 let args =
                     line.into_iter().map(|word| Arg { span, ..Arg::literal(word) }).collect();
-                self.run(args, before.out.clone())
+                self.follow_command(args, before.out.clone())
             }
         }
     }

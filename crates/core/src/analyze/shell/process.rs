@@ -5,9 +5,9 @@ use regex_automata::meta::{Config, Regex};
 use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::{By, Ends};
-use super::guard::OWN;
+use super::own_command::OWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// The command lines of our processes in a process list.
@@ -62,7 +62,7 @@ pub(super) fn finds_ours(name: &str, args: &Arguments<'_>) -> bool {
 
 /// Reports whether a word is our name, or that of one of our services or containers.
 fn names_ours(args: &Arguments<'_>) -> bool {
-    args.operands().iter().any(|word| place::base_name(&word.text).contains(OWN))
+    args.operands().iter().any(|word| location::base_name(&word.text).contains(OWN))
 }
 
 /// Reports whether `pkill PATTERN` or `pgrep -f PATTERN` matches our processes.

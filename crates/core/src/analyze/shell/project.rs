@@ -13,7 +13,7 @@ use super::value::Stream;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
 use crate::words::{self, has};
-use crate::{place, rule};
+use crate::{location, rule};
 
 mod text;
 
@@ -67,7 +67,7 @@ impl Walker<'_> {
             let file = (path, content);
             if !self.project_files.contains(&file) {
                 self.project_files.push(file.clone());
-                self.run_project_file(form, &file.1, span);
+                self.follow_project_file(form, &file.1, span);
                 self.project_files.pop();
             }
         }
@@ -109,15 +109,15 @@ impl Walker<'_> {
             if content.text.is_none() && !content.from_caller {
                 self.note(Fact::new(FactKind::UnknownCode, name).at(span));
             } else {
-                self.run_project_file(form, &content, span);
+                self.follow_project_file(form, &content, span);
             }
         }
     }
 
-    fn run_project_file(&mut self, form: Form, content: &Stream, span: Option<Span>) {
+    fn follow_project_file(&mut self, form: Form, content: &Stream, span: Option<Span>) {
         let Some(text) = &content.text else {
             if content.taint.any(Tags::of(&[Tag::Fetched, Tag::Decoded])) {
-                self.run_text(Code::Other, content, span, &Stream::caller());
+                self.follow_text(Code::Other, content, span, &Stream::caller());
             }
             return;
         };
@@ -139,17 +139,17 @@ impl Walker<'_> {
             Form::Source(Code::Ruby) => {
                 let text = format!("include FileUtils\n{text}");
                 let content = Stream { text: Some(text), ..content.clone() };
-                self.run_text(Code::Ruby, &content, span, &Stream::caller());
+                self.follow_text(Code::Ruby, &content, span, &Stream::caller());
             }
             Form::Source(code) => {
-                self.run_text(code, content, span, &Stream::caller());
+                self.follow_text(code, content, span, &Stream::caller());
             }
-            Form::Text => self.run_unread_text(text, span),
+            Form::Text => self.follow_unread_text(text, span),
         }
     }
 
     /// Follows the command lines in a text that would need a confirmation by themselves.
-    fn run_unread_text(&mut self, text: &str, span: Option<Span>) {
+    fn follow_unread_text(&mut self, text: &str, span: Option<Span>) {
         let lines = text::command_lines(text);
         if lines.len() > text::MOST_LINES {
             return self.note(Fact::new(FactKind::UnknownCode, "a long file").at(span));
@@ -168,7 +168,7 @@ impl Walker<'_> {
 /// Reports whether a line begins with the name of a known program.
 fn starts_with_a_program(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
-    let name = place::base_name(first.trim_start_matches(['@', '!', '-']));
+    let name = location::base_name(first.trim_start_matches(['@', '!', '-']));
     catalogue::program(name).is_some() || rule::knows(name)
 }
 
@@ -183,7 +183,7 @@ fn named_form(program: &str) -> Form {
 
 /// Returns the format of a file by its name; `None` for documents and data.
 fn form_of(path: &str) -> Option<Form> {
-    let name = place::base_name(path);
+    let name = location::base_name(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     Some(match (name, ending) {
         ("GNUmakefile" | "makefile" | "Makefile", _) | (_, "mk" | "mak") => Form::Make,

@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::catalogue::Program;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Kinds of objects that a statement drops or clears.
@@ -75,7 +75,7 @@ impl Walker<'_> {
     pub(super) fn files_in_query(&mut self, query: &str, span: Option<Span>) {
         for path in query.split('\'').skip(1).step_by(2) {
             let is_path = path.starts_with(['/', '~']) && !path.contains(char::is_whitespace);
-            if is_path && place::locate(path, &self.scene_now()).has(Tag::Secret) {
+            if is_path && location::locate(path, &self.scene_now()).has(Tag::Secret) {
                 let path = Arg { span, ..Arg::literal(path) };
                 self.note_path(FactKind::Read, &path, Tags::NONE);
             }
@@ -99,7 +99,7 @@ impl Walker<'_> {
         let words = args.words().iter().map(|word| word.text.as_str());
         let found = words.chain(fed).find(|text| destroys(text));
         if let Some(text) = found {
-            let subject = place::shown(text).into_owned();
+            let subject = location::shown(text).into_owned();
             self.note(Fact::new(FactKind::DestructiveVerb, subject).at(span));
         }
     }

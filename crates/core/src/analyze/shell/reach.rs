@@ -5,8 +5,8 @@ use url::Url;
 use crate::analyze::{Invocation, UNKNOWN};
 use crate::effect::from_fact::is_pattern;
 use crate::effect::{Certainty, Effect, EffectKind};
+use crate::location;
 use crate::lookup::{Name, Names};
-use crate::place;
 
 /// The way a program is told which machine to connect to.
 #[derive(Debug)]
@@ -136,7 +136,8 @@ fn spelt_host(word: &str) -> Option<String> {
         let is_here = address.starts_with("file:") || address.starts_with("unix:");
         let host = Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
         return host.filter(|host| !host.is_empty() && !is_here).or_else(|| {
-            (!is_here).then(|| place::shown(address).split('/').nth(2).unwrap_or_default().into())
+            (!is_here)
+                .then(|| location::shown(address).split('/').nth(2).unwrap_or_default().into())
         });
     }
     let (user, rest) = word.split_once('@')?;
@@ -145,7 +146,7 @@ fn spelt_host(word: &str) -> Option<String> {
         !text.is_empty()
             && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c) || c == UNKNOWN)
     };
-    (is_name(user) && is_name(host)).then(|| place::shown(host).into_owned())
+    (is_name(user) && is_name(host)).then(|| location::shown(host).into_owned())
 }
 
 /// Returns the host of `user@host`, `host:port`, `host/path` or `TCP:host:port`.
@@ -159,7 +160,7 @@ fn bare_host(word: &str) -> Option<String> {
         host.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c) || c == UNKNOWN);
     let is_number = host.chars().all(|c| c.is_ascii_digit());
     (!host.is_empty() && is_name && !is_number && !host.starts_with('-'))
-        .then(|| place::shown(host).into_owned())
+        .then(|| location::shown(host).into_owned())
 }
 
 #[cfg(test)]

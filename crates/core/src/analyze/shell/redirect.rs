@@ -76,8 +76,8 @@ impl Walker<'_> {
     /// the script has not made it.
     pub(super) fn empties(&mut self, path: &Arg, kind: FactKind, out: &Stream) {
         let text = &path.text;
-        let name = crate::place::base_name(text);
-        let tags = crate::place::locate(text, &self.scene_now());
+        let name = crate::location::base_name(text);
+        let tags = crate::location::locate(text, &self.scene_now());
         // `for f in $(git ls-files)`, `find -exec sh -c '… "$1"'`: every file that is found.
         let unknown = !text.is_empty() && text.chars().all(|char| char == UNKNOWN);
         let found = (unknown && self.loops > 0 && !path.taint.has(Tag::Created))
@@ -90,21 +90,21 @@ impl Walker<'_> {
         let holds_work = path.glob
             || found
             || personal
-            || ((crate::place::is_work(name) || crate::place::is_source(name))
+            || ((crate::location::is_work(name) || crate::location::is_source(name))
                 && tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
                 && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp])));
         let is_empty = kind == FactKind::Write
             && out.text.as_deref().is_some_and(|text| text.trim().is_empty());
         let is_hidden = name.starts_with('.') && !found;
         if is_empty && holds_work && !is_hidden && !self.made_here(text) {
-            let shown = crate::place::shown(text);
+            let shown = crate::location::shown(text);
             self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(path.span));
         }
     }
 
     /// Reports whether a command also reads this file: `sort FILE > FILE` finds it empty.
     fn was_read(&self, path: &Arg, before: usize) -> bool {
-        let shown = crate::place::shown(&path.text);
+        let shown = crate::location::shown(&path.text);
         let before = self.pipe_start.map_or(before, |start| start.min(before));
         let facts = self.analysis.facts.get(before..).unwrap_or_default();
         path.is_known()

@@ -22,7 +22,7 @@ impl Walker<'_> {
                 let command = line.split_whitespace().skip(5).collect::<Vec<_>>().join(" ");
                 if !command.is_empty() {
                     let content = Stream::known(command, stdin.taint);
-                    self.run_text(Code::Shell, &content, span, &Stream::empty());
+                    self.follow_text(Code::Shell, &content, span, &Stream::empty());
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::erase;
 use super::overwrite::NOTHING;
 use super::value::Arg;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 impl Walker<'_> {
@@ -37,7 +37,8 @@ impl Walker<'_> {
             }
         }
         for target in targets {
-            if place::is_source(place::base_name(&target.text)) && !target.text.contains(' ') {
+            if location::is_source(location::base_name(&target.text)) && !target.text.contains(' ')
+            {
                 self.lost(&target, None);
             }
         }
@@ -77,7 +78,7 @@ impl Walker<'_> {
             let many = |word: &Arg| !word.glob && (word.text.contains('*') || !word.is_known());
             let named = target.is_known()
                 && !target.text.contains('*')
-                && place::base_name(&target.text).contains('.');
+                && location::base_name(&target.text).contains('.');
             // `for f in *; do mv "$f" same.txt; done`, `for f in *; do cp x "$f"; done`.
             if self.loops > 0
                 && name.ends_with("mv")
@@ -105,11 +106,11 @@ impl Walker<'_> {
     /// Records a file that a link to nothing, or to a file of anybody, takes the place of.
     fn linked_over(&mut self, source: &Arg, link: &Arg, span: Option<Span>) {
         let nothing = NOTHING.contains(&source.text.as_str());
-        let from_anybody = place::locate(&source.text, &self.scene_now()).has(Tag::Temp)
-            && place::is_work(place::base_name(&link.text));
+        let from_anybody = location::locate(&source.text, &self.scene_now()).has(Tag::Temp)
+            && location::is_work(location::base_name(&link.text));
         if (nothing || from_anybody) && !self.made_here(&source.text) {
-            let tags = place::locate(&link.text, &self.scene_now());
-            let fact = Fact::new(FactKind::Empty, place::shown(&link.text)).tagged(tags);
+            let tags = location::locate(&link.text, &self.scene_now());
+            let fact = Fact::new(FactKind::Empty, location::shown(&link.text)).tagged(tags);
             self.note(fact.at(link.span.or(span)));
         }
     }

@@ -6,7 +6,7 @@ use super::network::DATA;
 use crate::action::Language;
 use crate::analyze::code;
 use crate::fact::{Fact, FactKind};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 impl Walker<'_> {
@@ -31,7 +31,7 @@ impl Walker<'_> {
             let path = word.text.split(['?', '#']).next().unwrap_or_default();
             let path = path.split_once("://").map_or(path, |(_, rest)| rest);
             if let Some(verb) = path.split('/').skip(1).find(|part| super::verb::is_order(part)) {
-                let subject = format!("{} ({verb})", place::shown(&word.text));
+                let subject = format!("{} ({verb})", location::shown(&word.text));
                 self.note(Fact::new(FactKind::RemoteDelete, subject).at(word.span.or(span)));
             }
         }
@@ -56,7 +56,7 @@ impl Walker<'_> {
             .any(|method| method.text.eq_ignore_ascii_case("delete"));
         if deletes && !super::floor::only_mentions(name) {
             let address = args.operands().last().map_or(String::new(), |arg| arg.text.clone());
-            self.note(Fact::new(FactKind::RemoteDelete, place::shown(&address)).at(span));
+            self.note(Fact::new(FactKind::RemoteDelete, location::shown(&address)).at(span));
         }
     }
 }

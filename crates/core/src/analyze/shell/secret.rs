@@ -8,7 +8,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -81,7 +81,7 @@ impl Walker<'_> {
         let mut words = args.words().iter().filter(|word| !word.text.starts_with('-'));
         let pattern = words.find(|word| verb == "grep" && revisions && seeks_secret(&word.text));
         if let Some(word) = sought.or_else(|| pattern.cloned()) {
-            let subject = place::shown(&word.text).into_owned();
+            let subject = location::shown(&word.text).into_owned();
             self.note(Fact::new(FactKind::SecretSearch, subject).at(word.span.or(span)));
         }
         if verb != "config" {
@@ -94,7 +94,7 @@ impl Walker<'_> {
             HOLDS.iter().any(|part| lower.contains(part))
         });
         if let Some(key) = key.filter(|_| reads || args.operands().len() == 2) {
-            let subject = format!("git config {}", place::shown(&key.text));
+            let subject = format!("git config {}", location::shown(&key.text));
             self.note(Fact::new(FactKind::SecretShow, subject).at(span));
         }
     }
@@ -119,7 +119,7 @@ impl Walker<'_> {
         if let Some(pattern) = patterns.iter().find(secret)
             && !counts
         {
-            let subject = place::shown(&pattern.text).into_owned();
+            let subject = location::shown(&pattern.text).into_owned();
             self.note(Fact::new(FactKind::SecretSearch, subject).at(span));
         }
     }
@@ -132,7 +132,7 @@ impl Walker<'_> {
         let roots = args.operands().get(usize::from(!given)..).unwrap_or_default();
         let Some(pattern) = patterns.iter().find(|word| seeks_secret(&word.text)) else { return };
         if self.is_wide(roots) {
-            let subject = place::shown(&pattern.text).into_owned();
+            let subject = location::shown(&pattern.text).into_owned();
             self.note(Fact::new(FactKind::SecretSearch, subject).at(span));
         }
     }
@@ -158,11 +158,11 @@ impl Walker<'_> {
         let finds = FINDERS.contains(&name) && (outside || !name.starts_with("fd"));
         let found = args.operands().iter().find(|word| {
             let name = word.text.trim_matches(['*', '^', '$', '/']).replace('\\', "");
-            let seen = place::locate(&format!("/x/{name}"), &self.scene_now());
+            let seen = location::locate(&format!("/x/{name}"), &self.scene_now());
             !name.is_empty() && (seen.has(Tag::Secret) || seeks_secret(&name))
         });
         let subject = match found.filter(|_| finds) {
-            Some(word) => place::shown(&word.text).into_owned(),
+            Some(word) => location::shown(&word.text).into_owned(),
             None if scans && outside => name.to_owned(),
             None => return,
         };
@@ -192,9 +192,9 @@ impl Walker<'_> {
     fn is_wide(&self, roots: &[&Arg]) -> bool {
         let wide = Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::OtherHome]);
         let scene = self.scene_now();
-        let is_wide = |path: &str| place::locate(path, &scene).any(wide);
+        let is_wide = |path: &str| location::locate(path, &scene).any(wide);
         let settings = |path: &str| {
-            let tags = place::locate(path, &scene);
+            let tags = location::locate(path, &scene);
             let hidden = path.split('/').any(|part| part.len() > 2 && part.starts_with('.'));
             tags.has(Tag::Home) && !tags.has(Tag::Workspace) && hidden
         };
@@ -205,7 +205,7 @@ impl Walker<'_> {
     }
 
     fn is_outside(&self, path: &str) -> bool {
-        let tags = place::locate(path, &self.scene_now());
+        let tags = location::locate(path, &self.scene_now());
         !tags.any(Tags::of(&[Tag::Workspace, Tag::WorkspaceRoot, Tag::Temp]))
     }
 }
@@ -231,9 +231,9 @@ pub(super) fn dumps_everything(name: &str, args: &Arguments<'_>) -> bool {
                 name.starts_with("core.")
                     || [".dmp", ".core", ".mem", ".raw"].iter().any(|end| name.ends_with(end))
             };
-            args.words()
-                .iter()
-                .any(|word| word.text.contains("/environ") || memory(place::base_name(&word.text)))
+            args.words().iter().any(|word| {
+                word.text.contains("/environ") || memory(location::base_name(&word.text))
+            })
         }
         "git" => match first {
             "config" => args.has_any(&["-l", "--list"]),

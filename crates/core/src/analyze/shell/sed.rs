@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::catalogue::Code;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 mod read;
@@ -88,7 +88,7 @@ impl Walker<'_> {
             .map(|fact| fact.subject.clone())
             .collect();
         for file in written {
-            if from_nothing || place::is_source(place::base_name(&file)) {
+            if from_nothing || location::is_source(location::base_name(&file)) {
                 self.lost(&Arg { span, ..Arg::literal(file) }, span);
             }
         }
@@ -139,7 +139,7 @@ impl Walker<'_> {
         match event {
             Event::Runs(line) => {
                 self.note(Fact::new(FactKind::ShellEscape, "sed e").at(span));
-                self.run_text(
+                self.follow_text(
                     Code::Shell,
                     &Stream::known(line, Tags::NONE),
                     span,
@@ -149,7 +149,7 @@ impl Walker<'_> {
             Event::RunsInput(line) => {
                 self.note(Fact::new(FactKind::ShellEscape, "sed s///e").at(span));
                 if let Some(line) = line {
-                    self.run_text(
+                    self.follow_text(
                         Code::Shell,
                         &Stream::known(line, Tags::NONE),
                         span,

@@ -6,7 +6,7 @@ use super::catalogue::Program;
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Clients that send the content of their words: addresses, headers, cookies, user agents.
@@ -148,7 +148,7 @@ impl Walker<'_> {
             (query && unknown).then(|| word.clone())
         }));
         for value in found {
-            let fact = Fact::new(FactKind::Send, place::shown(&value.text)).tagged(value.taint);
+            let fact = Fact::new(FactKind::Send, location::shown(&value.text)).tagged(value.taint);
             self.note(fact.at(value.span));
         }
     }
@@ -160,7 +160,7 @@ impl Walker<'_> {
             word.text.contains(UNKNOWN) && in_name && word.taint.has(Tag::Local)
         };
         for word in args.words().iter().filter(holds) {
-            let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(word.taint);
+            let fact = Fact::new(FactKind::Send, location::shown(&word.text)).tagged(word.taint);
             self.note(fact.at(word.span));
         }
     }
@@ -217,7 +217,7 @@ impl Walker<'_> {
             && args.value(PROXIES).is_some()
             && let Some(word) = args.words().iter().find(secret)
         {
-            let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(word.taint);
+            let fact = Fact::new(FactKind::Send, location::shown(&word.text)).tagged(word.taint);
             self.note(fact.at(word.span.or(span)));
         }
     }

@@ -5,7 +5,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::value::Arg;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Options that name a file whose lines the program takes as names, patterns or addresses, and
@@ -110,10 +110,10 @@ impl Walker<'_> {
     /// .claude/settings.json`.
     fn puts_back(&mut self, words: &[&Arg]) {
         for word in words {
-            let tags = place::locate(&word.text, &self.scene_now());
+            let tags = location::locate(&word.text, &self.scene_now());
             let guards = Tags::of(&[Tag::Guard, Tag::AboveGuard]);
             if tags.any(guards) && word.text.contains(['/', '.']) && !tags.has(Tag::WorkspaceRoot) {
-                let fact = Fact::new(FactKind::Write, place::shown(&word.text));
+                let fact = Fact::new(FactKind::Write, location::shown(&word.text));
                 self.note(fact.tagged(tags.with(Tag::Guard)).at(word.span));
             }
         }
@@ -123,9 +123,9 @@ impl Walker<'_> {
         if !file.text.contains(['/', '.', '~']) || file.text.contains(' ') {
             return;
         }
-        let tags = place::locate(&file.text, &self.scene_now());
+        let tags = location::locate(&file.text, &self.scene_now());
         if tags.any(Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked])) {
-            let fact = Fact::new(FactKind::Read, place::shown(&file.text)).tagged(tags);
+            let fact = Fact::new(FactKind::Read, location::shown(&file.text)).tagged(tags);
             self.note(fact.at(file.span.or(span)));
         }
     }

@@ -4,7 +4,7 @@ use super::Walker;
 use super::value::{Arg, Stream};
 use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Reports whether a file's name has this extension, ignoring case.
@@ -26,7 +26,7 @@ impl Walker<'_> {
             return Some(Arg { text, taint: content.taint, span: file.span, ..Arg::default() });
         }
         let fetched = content.taint.has(Tag::Fetched);
-        let place = place::locate(&file.text, &self.scene_now());
+        let place = location::locate(&file.text, &self.scene_now());
         let piped = file.stream.is_some() || file.text == "-";
         let own = place.any(Tags::of(&[Tag::Workspace, Tag::System])) && !piped;
         let doubtful = content.taint.any(Tags::of(&[Tag::Fetched, Tag::Decoded, Tag::Unknown]));
@@ -65,7 +65,7 @@ fn emptied_by(text: &str, found: &Analysis) -> Vec<String> {
     let written = found.facts.iter().filter(|fact| {
         fact.kind == FactKind::Write
             && !fact.tags.any(Tags::of(&[Tag::Temp, Tag::BuildOutput, Tag::Created, Tag::Unknown]))
-            && place::is_source(place::base_name(&fact.subject))
+            && location::is_source(location::base_name(&fact.subject))
     });
     written.map(|fact| fact.subject.clone()).collect()
 }

@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::catalogue::Code;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// Programs that take settings of `ssh` by `-o`.
@@ -36,7 +36,7 @@ impl Walker<'_> {
     pub(super) fn options_of_ssh(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         for (_, options) in LIBRARIES.iter().filter(|(program, _)| *program == name) {
             for library in args.values(options) {
-                let tags = place::locate(&library.text, &self.scene_now());
+                let tags = location::locate(&library.text, &self.scene_now());
                 if library.text.contains('/') && !tags.has(Tag::System) {
                     self.escapes(name, &library, span);
                 }
@@ -61,7 +61,7 @@ impl Walker<'_> {
             }
         }
         for file in args.values(&["-F"]).iter().filter(|_| CLIENTS.contains(&name)) {
-            let tags = place::locate(&file.text, &self.scene_now());
+            let tags = location::locate(&file.text, &self.scene_now());
             if tags.has(Tag::Temp) && !self.made_here(&file.text) {
                 self.escapes(name, file, span);
             }
@@ -90,14 +90,16 @@ impl Walker<'_> {
         }
         if runs && !empty {
             let content = Stream::known(value.text.clone(), value.taint);
-            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
+            self.perhaps(|walker| {
+                walker.follow_text(Code::Shell, &content, span, &Stream::caller())
+            });
         }
     }
 
     /// Follows `rsync -e 'sh -c x'`, which is not a remote shell; `-e 'ssh -o …'` is one.
     fn remote_shell(&mut self, name: &str, shell: &Arg, span: Option<Span>) {
         let mut parts = shell.text.split_whitespace();
-        let program = parts.next().map_or("", place::base_name);
+        let program = parts.next().map_or("", location::base_name);
         if REMOTE_SHELLS.contains(&program) {
             let words: Vec<Arg> =
                 parts.map(|part| shell.saying(part.trim_matches(['\'', '"']))).collect();
@@ -108,7 +110,9 @@ impl Walker<'_> {
         } else if shell.is_known() {
             self.escapes(name, shell, span);
             let content = Stream::known(shell.text.clone(), shell.taint);
-            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
+            self.perhaps(|walker| {
+                walker.follow_text(Code::Shell, &content, span, &Stream::caller())
+            });
         }
     }
 
@@ -147,7 +151,7 @@ impl Walker<'_> {
         }
         let foreign = |key: &Arg| {
             let own = format!("{}/.ssh/id", self.scene_now().home());
-            !place::absolute(&key.text, &self.scene_now()).starts_with(&own)
+            !location::absolute(&key.text, &self.scene_now()).starts_with(&own)
         };
         let unchecked = args.words().iter().any(|word| word.text.contains("StrictHostKeyChecking"));
         if args.has("-f") || unchecked || args.values(&["-i"]).iter().any(foreign) {
@@ -157,7 +161,7 @@ impl Walker<'_> {
     }
 
     fn escapes(&mut self, name: &str, value: &Arg, span: Option<Span>) {
-        let subject = format!("{name}: {}", place::shown(&value.text));
+        let subject = format!("{name}: {}", location::shown(&value.text));
         self.note(Fact::new(FactKind::ShellEscape, subject).at(value.span.or(span)));
     }
 
@@ -168,17 +172,18 @@ impl Walker<'_> {
         }
         let [sources @ .., target] = args.operands() else { return };
         let host = |word: &Arg| word.text.split_once(':').map(|(host, _)| host.to_owned());
-        let from = sources.iter().find(|source| place::is_remote(&source.text));
+        let from = sources.iter().find(|source| location::is_remote(&source.text));
         let on_the_fly = name == "rclone" && target.text.starts_with(':');
         if on_the_fly {
             for source in sources.iter().skip(1) {
                 self.note_path(FactKind::Send, source, Tags::of(&[Tag::Local]));
             }
         }
-        if let Some(from) = from.filter(|_| place::is_remote(&target.text) && name == "scp")
+        if let Some(from) = from.filter(|_| location::is_remote(&target.text) && name == "scp")
             && host(from) != host(target)
         {
-            let subject = format!("{} to {}", place::shown(&from.text), place::shown(&target.text));
+            let subject =
+                format!("{} to {}", location::shown(&from.text), location::shown(&target.text));
             let fact = Fact::new(FactKind::Send, subject).tagged(Tags::of(&[Tag::Local]));
             self.note(fact.at(span));
         }
@@ -194,7 +199,7 @@ impl Walker<'_> {
             in_temp && word.text.contains("tmp/") || named
         });
         if let Some(socket) = socket.filter(|_| !matches!(name, "echo" | "printf" | "rm")) {
-            let subject = place::shown(&socket.text).into_owned();
+            let subject = location::shown(&socket.text).into_owned();
             self.note(Fact::new(FactKind::SecretSearch, subject).at(socket.span.or(span)));
         }
     }

@@ -56,19 +56,19 @@ impl Walker<'_> {
             "yarn" if after(words, "node").is_some() && args.operand(0) == Some("node") => {
                 let mut line = vec![Arg::literal("node")];
                 line.extend(after(words, "node")?.iter().cloned());
-                Some(self.run(line, stdin.clone()))
+                Some(self.follow_command(line, stdin.clone()))
             }
             "yarn" | "pnpm" | "lerna" | "npm"
                 if args.operands().iter().any(|word| word.text == "exec") =>
             {
                 let command = after(words, "exec")?;
                 let at = command.iter().position(|word| !word.text.starts_with('-'))?;
-                Some(self.run(command.get(at..)?.to_vec(), stdin.clone()))
+                Some(self.follow_command(command.get(at..)?.to_vec(), stdin.clone()))
             }
             "rake" | "mix" | "just" => self.given_source_text(name, args, stdin, span),
-            "cmake" => self.run_as(CMAKE, after(words, "-E")?, stdin),
+            "cmake" => self.follow_as(CMAKE, after(words, "-E")?, stdin),
             "perl" if words.iter().any(|word| word.text.contains("ExtUtils::Command")) => {
-                self.run_as(EXT_UTILS, after(words, "-e")?, stdin)
+                self.follow_as(EXT_UTILS, after(words, "-e")?, stdin)
             }
             "ruby" if words.iter().any(|word| word.text == "-run" || word.text == "-rune") => {
                 let script = after(words, "-e").or_else(|| after(words, "-rune"))?;
@@ -86,13 +86,13 @@ impl Walker<'_> {
             "npm" | "pnpm" | "yarn" => self.set_scripts(args, span),
             "nix" => {
                 let command = after(words, "-c").or_else(|| after(words, "--command"))?;
-                Some(self.run(command.to_vec(), stdin.clone()))
+                Some(self.follow_command(command.to_vec(), stdin.clone()))
             }
             "podman" | "buildah" if args.operand(0) == Some("unshare") => {
-                Some(self.run(after(words, "unshare")?.to_vec(), stdin.clone()))
+                Some(self.follow_command(after(words, "unshare")?.to_vec(), stdin.clone()))
             }
             "ip" if args.operand(0) == Some("netns") => {
-                Some(self.run(after(words, "exec")?.get(1..)?.to_vec(), stdin.clone()))
+                Some(self.follow_command(after(words, "exec")?.get(1..)?.to_vec(), stdin.clone()))
             }
             "gh" | "glab" if args.operand(0) == Some("alias") => self.kept_alias(args, span),
             "git" | "grep" | "rg" | "ag" | "find" | "ls" | "echo" | "printf" | "test" => None,
@@ -127,7 +127,7 @@ impl Walker<'_> {
     }
 
     /// Follows the command that the first of these words is equivalent to.
-    fn run_as(
+    fn follow_as(
         &mut self,
         verbs: &[(&str, &[&str])],
         words: &[Arg],
@@ -137,7 +137,7 @@ impl Walker<'_> {
         let (_, command) = verbs.iter().find(|(known, _)| *known == verb.text)?;
         let mut line: Vec<_> = command.iter().map(|word| verb.saying((*word).to_owned())).collect();
         line.extend(rest.iter().cloned());
-        Some(self.run(line, stdin.clone()))
+        Some(self.follow_command(line, stdin.clone()))
     }
 
     /// Follows `ruby -run -e rm -- -rf x` and `ruby -run -e httpd folder`.
@@ -156,7 +156,7 @@ impl Walker<'_> {
         UN.contains(&verb.text.as_str()).then(|| {
             let mut line = vec![verb.clone()];
             line.extend(rest.iter().cloned());
-            self.run(line, stdin.clone())
+            self.follow_command(line, stdin.clone())
         })
     }
 
@@ -172,7 +172,7 @@ impl Walker<'_> {
             return None;
         }
         let content = self.content_of(&file);
-        Some(self.run_text(Code::Python, &content, span, stdin))
+        Some(self.follow_text(Code::Python, &content, span, stdin))
     }
 
     /// Follows the words after the dashes as a command when they begin with a program that does
@@ -184,7 +184,7 @@ impl Walker<'_> {
         let acts = program.wraps.is_some()
             || program.runs.is_some()
             || program.does.iter().any(|effect| effect.fact != FactKind::Read);
-        acts.then(|| self.run(command.to_vec(), stdin.clone()))
+        acts.then(|| self.follow_command(command.to_vec(), stdin.clone()))
     }
 }
 

@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::catalogue::{Code, Program};
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -67,7 +67,7 @@ impl Walker<'_> {
             if !option.starts_with('-') || !names_settings(option) || value.starts_with('-') {
                 continue;
             }
-            let tags = place::locate(value, &self.scene_now());
+            let tags = location::locate(value, &self.scene_now());
             let is_path = value.starts_with(['/', '~']);
             if is_path && tags.has(Tag::Temp) && !self.made_here(value) && word.is_known() {
                 self.note(Fact::new(FactKind::TempProgram, value).at(word.span.or(span)));
@@ -103,7 +103,7 @@ impl Walker<'_> {
             let (key, value) = text.split_once('=').unwrap_or((before, text));
             before = text;
             let is_folder = key.to_ascii_lowercase().contains("dir") || text.contains('=');
-            let tags = place::locate(value, &self.scene_now());
+            let tags = location::locate(value, &self.scene_now());
             if is_folder && value.starts_with(['/', '~']) && tags.any(wide) {
                 self.note_path(FactKind::Delete, &word.saying(value), Tags::of(&[Tag::Recursive]));
             }
@@ -125,7 +125,7 @@ impl Walker<'_> {
         let mut before = "";
         for word in args.words() {
             let option = std::mem::replace(&mut before, word.text.as_str());
-            let tags = place::locate(&word.text, &self.scene_now());
+            let tags = location::locate(&word.text, &self.scene_now());
             let is_place = option.starts_with("--") && option != "--path" && option != "--gemfile";
             let is_file = word.text.starts_with("/tmp/") || word.text.starts_with("/var/tmp/");
             if is_file
@@ -146,7 +146,7 @@ impl Walker<'_> {
         if name == "latexmk" {
             for source in args.values(&["-e"]) {
                 let content = Stream::known(source.text.clone(), source.taint);
-                self.run_text(Code::Perl, &content, source.span.or(span), &Stream::caller());
+                self.follow_text(Code::Perl, &content, source.span.or(span), &Stream::caller());
             }
         }
         let is_tex = name.ends_with("tex") || matches!(name, "pdftex" | "luatex" | "context");
@@ -164,7 +164,7 @@ impl Walker<'_> {
 
     fn given_source(&mut self, word: &Arg, span: Option<Span>) {
         let content = Stream::known(word.text.clone(), word.taint);
-        self.run_text(Code::Other, &content, word.span.or(span), &Stream::caller());
+        self.follow_text(Code::Other, &content, word.span.or(span), &Stream::caller());
     }
 }
 

@@ -4,7 +4,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::value::Arg;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 
 /// Programs that unpack, with the options that name the target.
 const EXTRACTORS: &[(&[&str], &[&str])] = &[
@@ -119,11 +119,11 @@ impl Walker<'_> {
     }
 
     fn lands(&mut self, folder: &Arg) {
-        let inside = place::locate(&format!("{}/x", folder.text), &self.scene_now());
-        let tags = place::locate(&folder.text, &self.scene_now()).and(inside);
+        let inside = location::locate(&format!("{}/x", folder.text), &self.scene_now());
+        let tags = location::locate(&folder.text, &self.scene_now()).and(inside);
         let wide = Tags::of(&[Tag::Root, Tag::Top, Tag::System, Tag::HomeRoot, Tag::Startup]);
         if folder.text.starts_with(['/', '~']) && tags.any(wide) && !tags.has(Tag::Temp) {
-            let shown = Fact::new(FactKind::Write, place::shown(&folder.text));
+            let shown = Fact::new(FactKind::Write, location::shown(&folder.text));
             self.note(shown.tagged(tags.and(WHOLE)).at(folder.span));
         }
     }
@@ -151,7 +151,7 @@ impl Walker<'_> {
     fn archive_elsewhere(&mut self, args: &Arguments<'_>) {
         let made = args.has_any(&["-c", "--create", "-r", "--append", "-u", "--update"]);
         let elsewhere =
-            args.values(&["-f", "--file"]).iter().any(|file| place::is_remote(&file.text));
+            args.values(&["-f", "--file"]).iter().any(|file| location::is_remote(&file.text));
         if made && elsewhere {
             for source in args.operands() {
                 self.note_path(FactKind::Send, source, Tags::of(&[Tag::Local]));

@@ -9,7 +9,7 @@ use super::catalogue::Program;
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -150,7 +150,8 @@ impl Walker<'_> {
         if has(words::SECRETS_PLATFORMS, name) && !forge {
             let told = args.values(&["--message", "--message-body", "--payload", "--body"]);
             for value in told.iter().filter(|value| value.taint.has(Tag::Local)) {
-                let fact = Fact::new(FactKind::Send, place::shown(&value.text)).tagged(value.taint);
+                let fact =
+                    Fact::new(FactKind::Send, location::shown(&value.text)).tagged(value.taint);
                 self.note(fact.at(value.span));
             }
             let endpoints = args.values(&["--endpoint-url", "--endpoint"]);
@@ -163,7 +164,7 @@ impl Walker<'_> {
         if forge {
             // Text written for people is meant to be posted; data is not.
             let prose = |file: &&Arg| {
-                let name = place::base_name(&file.text);
+                let name = location::base_name(&file.text);
                 let ending = name.rsplit_once('.').map_or("md", |(_, ending)| ending);
                 matches!(ending, "md" | "markdown" | "txt" | "rst" | "MD")
             };

@@ -10,7 +10,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use shuck_ast::{CommandSubstitutionSyntax, Span as Place, StmtSeq, Word};
+use shuck_ast::{CommandSubstitutionSyntax, Span as SyntaxSpan, StmtSeq, Word};
 
 pub(super) use self::command::flow_parts;
 pub(super) use self::tree::Node;
@@ -23,7 +23,7 @@ use crate::fact::{Fact, FactKind};
 /// A text inside the tree that runs commands.
 pub(super) struct Found<'t> {
     runs: Runs<'t>,
-    place: Place,
+    syntax_span: SyntaxSpan,
 }
 
 enum Runs<'t> {
@@ -101,7 +101,7 @@ impl Walker<'_> {
             if self.is_exhausted() {
                 return;
             }
-            if !self.followed.contains(&found.place.start.offset()) {
+            if !self.followed.contains(&found.syntax_span.start.offset()) {
                 self.missed += 1;
                 self.follow(src, &found);
             }
@@ -112,29 +112,29 @@ impl Walker<'_> {
     pub(super) fn followed_elsewhere(&mut self, src: &str, word: &Word) {
         if may_hold(src) {
             let starts = tree::whole(src, Node::Word(word)).found;
-            self.followed.extend(starts.iter().map(|found| found.place.start.offset()));
+            self.followed.extend(starts.iter().map(|found| found.syntax_span.start.offset()));
         }
     }
 
     /// Returns the output of `$((a; b) | c)`.
-    pub(super) fn subshell_of(&mut self, text: &str, place: Place) -> Arg {
-        self.followed.insert(place.start.offset());
-        as_arg(&self.child_script(text, self.span(place), Stream::caller()))
+    pub(super) fn subshell_of(&mut self, text: &str, syntax_span: SyntaxSpan) -> Arg {
+        self.followed.insert(syntax_span.start.offset());
+        as_arg(&self.child_script(text, self.span(syntax_span), Stream::caller()))
     }
 
     fn follow(&mut self, src: &str, found: &Found<'_>) -> Option<Arg> {
-        let place = found.place;
+        let syntax_span = found.syntax_span;
         match &found.runs {
-            Runs::Command(body, syntax) => Some(self.substitution(src, body, *syntax, place)),
+            Runs::Command(body, syntax) => Some(self.substitution(src, body, *syntax, syntax_span)),
             Runs::Process { body, is_input } => {
-                Some(self.process_substitution(src, body, *is_input, place))
+                Some(self.process_substitution(src, body, *is_input, syntax_span))
             }
             Runs::Text(text) => {
-                self.followed.insert(place.start.offset());
+                self.followed.insert(syntax_span.start.offset());
                 self.evaluated(text);
                 None
             }
-            Runs::Script(text) => Some(self.subshell_of(text, place)),
+            Runs::Script(text) => Some(self.subshell_of(text, syntax_span)),
         }
     }
 

@@ -71,7 +71,7 @@ mod tests {
     use crate::analyze::shell::walk;
     use crate::example::example_context;
     use crate::fact::FactKind;
-    use crate::place::Scene;
+    use crate::location::Scene;
     use crate::{Action, Policy, Verdict, judge};
 
     /// Writes a script with this number of parts.

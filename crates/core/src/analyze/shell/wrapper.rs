@@ -4,7 +4,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::builtin::join;
 use super::catalogue::{Code, Program, Wrap};
-use super::run::whole_span;
+use super::follow::whole_span;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
@@ -88,7 +88,7 @@ impl Walker<'_> {
         let content = Stream::known(script.text.clone(), script.taint);
         let span = whole_span(args);
         Inner::Done(
-            self.with_tags(tags, |walker| walker.run_text(Code::Shell, &content, span, stdin)),
+            self.with_tags(tags, |walker| walker.follow_text(Code::Shell, &content, span, stdin)),
         )
     }
 
@@ -173,7 +173,7 @@ impl Walker<'_> {
             };
         let Some(line) = line else { return false };
         let content = Stream::known(line.text.clone(), line.taint);
-        self.run_text(Code::Shell, &content, line.span, &Stream::caller());
+        self.follow_text(Code::Shell, &content, line.span, &Stream::caller());
         true
     }
 
@@ -217,7 +217,7 @@ impl Walker<'_> {
                 return Inner::Nothing;
             }
             return Inner::Done(self.with_tags(tags, |walker| {
-                walker.run_text(Code::Shell, stdin, span, &Stream::empty())
+                walker.follow_text(Code::Shell, stdin, span, &Stream::empty())
             }));
         }
         Inner::Nothing
@@ -238,7 +238,7 @@ impl Walker<'_> {
             for line in given.unwrap_or_else(|| lines_of(stdin, '\n')) {
                 let content = Stream::known(line.text.clone(), line.taint);
                 self.with_tags(tags, |walker| {
-                    walker.run_text(Code::Shell, &content, line.span, &Stream::empty())
+                    walker.follow_text(Code::Shell, &content, line.span, &Stream::empty())
                 });
             }
             return Inner::Done(Stream::unknown(stdin.taint));
@@ -261,7 +261,7 @@ impl Walker<'_> {
             let (first, rest) = lines.split_first().map_or((None, &[][..]), |(a, b)| (Some(a), b));
             for with in rest {
                 let line = with_placed(&command, &mark, with);
-                self.with_tags(tags, |walker| walker.run(line, Stream::empty()));
+                self.with_tags(tags, |walker| walker.follow_command(line, Stream::empty()));
             }
             command = with_placed(&command, &mark, &first.cloned().unwrap_or_default());
         } else {
@@ -270,7 +270,7 @@ impl Walker<'_> {
             if stdin.text.is_none() {
                 // With empty input, the command runs as it is.
                 let plain = command.clone();
-                self.with_tags(tags, |walker| walker.run(plain, Stream::empty()));
+                self.with_tags(tags, |walker| walker.follow_command(plain, Stream::empty()));
             }
             command.extend(inputs);
         }
@@ -340,7 +340,7 @@ impl Walker<'_> {
                 _ => text.strip_prefix("--volume=").or_else(|| text.strip_prefix("--mount=")),
             };
             let Some(host) = mount.and_then(host_side) else { continue };
-            let found = crate::place::locate(host, &self.scene_now());
+            let found = crate::location::locate(host, &self.scene_now());
             let exposes = found.any(Tags::of(&[
                 Tag::Root,
                 Tag::Top,

@@ -102,11 +102,13 @@ impl Label {
     fn verb(&self, verb: Classes) -> Option<FactKind> {
         let harmless = self.has(Class::Harmless);
         let light = harmless || self.has(Class::Light);
-        let weighty = self.has(Class::Data) || self.has(Class::Bond);
+        let hard_to_reverse = self.has(Class::Data) || self.has(Class::Bond);
         let alone = self.is_alone();
-        let destroys = (verb.has(Class::Destroy) && (weighty || !harmless))
-            || (verb.has(Class::Remove) && (weighty || !light))
-            || (verb.has(Class::Wipe) && !light && (alone || weighty || self.has(Class::All)))
+        let destroys = (verb.has(Class::Destroy) && (hard_to_reverse || !harmless))
+            || (verb.has(Class::Remove) && (hard_to_reverse || !light))
+            || (verb.has(Class::Wipe)
+                && !light
+                && (alone || hard_to_reverse || self.has(Class::All)))
             || (verb.has(Class::Clear)
                 && !light
                 && (self.has(Class::Data) || self.has(Class::All)))
@@ -120,7 +122,7 @@ impl Label {
         if secret && verb.any(alters) {
             return Some(FactKind::UiPassword);
         }
-        let irreversible = (verb.has(Class::Change) && self.has(Class::Weighty))
+        let irreversible = (verb.has(Class::Change) && self.has(Class::HardToReverse))
             || verb.has(Class::Revoke)
             || (verb.has(Class::Merge) && !light);
         if irreversible {
@@ -169,7 +171,7 @@ impl Label {
         if alone && self.has(Class::Act) {
             return Some(FactKind::UiFinal);
         }
-        let pays = Classes::of(&[Class::Till, Class::Payback]);
+        let pays = Classes::of(&[Class::Checkout, Class::Refund]);
         let small = self.items.len() <= 4
             && self.items.iter().enumerate().any(|(at, item)| item.any(pays) && self.free(at));
         small.then_some(FactKind::UiFinal)

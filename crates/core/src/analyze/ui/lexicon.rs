@@ -29,9 +29,9 @@ classes! {
     /// A command to buy or pay.
     Buy,
     /// The page or step where one pays, as a noun: checkout.
-    Till,
+    Checkout,
     /// A refund.
-    Payback,
+    Refund,
     /// A command to finish something: confirm, place, complete.
     Conclude,
     /// Something that is concluded: an order, a payment, a booking.
@@ -51,7 +51,7 @@ classes! {
     /// A command to change or move something.
     Change,
     /// Something that is hard to change back: an owner, an address to sign in with.
-    Weighty,
+    HardToReverse,
     /// A command to revoke permissions.
     Revoke,
     /// A command to join or overwrite for good.

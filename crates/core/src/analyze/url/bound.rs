@@ -3,7 +3,7 @@
 
 use crate::analyze::{Analysis, Invocation, UNKNOWN};
 use crate::fact::{Fact, FactKind};
-use crate::place::Scene;
+use crate::location::Scene;
 
 /// Programs whose operands are servers even without a scheme.
 const REACHES: [&str; 26] = [

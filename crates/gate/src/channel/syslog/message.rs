@@ -85,14 +85,18 @@ impl Source {
 
 /// What can be searched for without reading the JSON.
 fn data(record: &Record) -> String {
-    let subject = record.content.as_ref().map(|content| &content.subject);
+    let record_owner = record.content.as_ref().map(|content| &content.record_owner);
     let mut all = format!(
         "[record@{ENTERPRISE} number=\"{}\" hash=\"{}\"",
         record.number,
         value(&Hash(record.hash).to_string())
     );
-    let fields = subject.map(|subject| {
-        [("user", &subject.owner), ("workspace", &subject.workspace), ("session", &subject.session)]
+    let fields = record_owner.map(|record_owner| {
+        [
+            ("user", &record_owner.owner),
+            ("workspace", &record_owner.workspace),
+            ("session", &record_owner.session),
+        ]
     });
     for (name, text) in fields.into_iter().flatten() {
         if let Some(text) = text {
@@ -165,12 +169,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::audit::{Draft, Event, Head, Subject};
+    use crate::audit::{Draft, Event, Head, RecordOwner};
     use crate::channel::testing::NOW;
 
     fn record(event: Event, payload: &Value) -> Record {
-        let subject = Subject { owner: Some("usr_\"]\\".to_owned()), ..Subject::default() };
-        Head::genesis().link(Draft::new(NOW, event, subject, payload.to_string(), [1; 16]))
+        let record_owner =
+            RecordOwner { owner: Some("usr_\"]\\".to_owned()), ..RecordOwner::default() };
+        Head::genesis().link(Draft::new(NOW, event, record_owner, payload.to_string(), [1; 16]))
     }
 
     fn source() -> Source {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::dispatch::Wait;
-use super::super::{Answered, Reply, SendError, Sender, text};
+use super::super::{Answered, ChannelAnswer, SendError, Sender, text};
 use super::{Asked, MOST_OUTCOME, Shared};
-use crate::approval::Say;
+use crate::approval::Answer;
 use crate::id::UserId;
 
 /// The time for which Telegram holds a long poll.
@@ -110,8 +110,9 @@ impl Shared {
             self.show(press, "Too late: nobody answered in time.");
             return self.remove_buttons(&asked);
         }
-        let reply = Reply { approval: asked.approval.clone(), say, from: Sender::User(user) };
-        let answered = catch_unwind(AssertUnwindSafe(|| self.desk.answer(reply)))
+        let reply =
+            ChannelAnswer { approval: asked.approval.clone(), say, from: Sender::User(user) };
+        let answered = catch_unwind(AssertUnwindSafe(|| self.answers.answer(reply)))
             .unwrap_or_else(|_| Err("something broke; nothing was approved".to_owned()));
         match answered {
             Ok(Answered::Settled(state)) => {
@@ -124,13 +125,13 @@ impl Shared {
     }
 
     /// The approval and answer of a button, if this person may press it in this place.
-    fn judge(&self, press: &Press) -> Result<(Asked, Say, UserId), &'static str> {
+    fn judge(&self, press: &Press) -> Result<(Asked, Answer, UserId), &'static str> {
         let user = self.users.get(&press.user).ok_or("You may not answer here.")?;
         let gone = "This button no longer works. Open the console.";
         let (say, id) = press.data.split_once(':').ok_or(gone)?;
         let say = match say {
-            "a" => Say::Approve,
-            "r" => Say::Reject,
+            "a" => Answer::Approve,
+            "r" => Answer::Reject,
             _ => return Err(gone),
         };
         let asked = self.asked().iter().find(|asked| asked.id == id).cloned().ok_or(gone)?;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
-use crate::approval::Say;
+use crate::approval::Answer;
 use crate::channel::testing::{
     NOW, Noting, Seen, Server, clock, dead, notice, required, response, serve, settled,
 };
-use crate::channel::{Answered, Reply, Sender};
+use crate::channel::{Answered, ChannelAnswer, Sender};
 use crate::clock::Fake;
 
 const CHAT: i64 = -1_000;
@@ -42,7 +42,7 @@ struct Bench {
     telegram: Telegram,
     server: Server,
     news: Arc<Mutex<VecDeque<Value>>>,
-    desk: Arc<Noting>,
+    answers: Arc<Noting>,
     clock: Arc<Fake>,
 }
 
@@ -57,10 +57,11 @@ fn bench(says: Result<Answered, String>) -> Bench {
         };
         response(200, "", &json!({"ok": true, "result": result}).to_string())
     });
-    let (desk, clock) = (Noting::new(says), clock());
+    let (answers, clock) = (Noting::new(says), clock());
     let settings = settings(&server.url);
-    let telegram = Telegram::with(settings, clock.clone(), desk.clone(), Arc::new(Moment)).unwrap();
-    Bench { telegram, server, news, desk, clock }
+    let telegram =
+        Telegram::with(settings, clock.clone(), answers.clone(), Arc::new(Moment)).unwrap();
+    Bench { telegram, server, news, answers, clock }
 }
 
 fn method(seen: &Seen) -> &str {
@@ -117,8 +118,8 @@ fn a_press_reaches_the_desk_and_takes_the_buttons_away() {
     assert_eq!((&edited["chat_id"], &edited["message_id"]), (&json!(CHAT), &json!(7)));
     assert_eq!(edited["reply_markup"]["inline_keyboard"], json!([]));
     let from = Sender::User(notice().user);
-    let reply = Reply { approval: notice().approval, say: Say::Reject, from };
-    assert_eq!(bench.desk.replies(), [reply]);
+    let reply = ChannelAnswer { approval: notice().approval, say: Answer::Reject, from };
+    assert_eq!(bench.answers.replies(), [reply]);
 }
 
 #[test]
@@ -142,10 +143,10 @@ fn a_forged_foreign_or_misplaced_press_is_refused_and_never_reaches_the_desk() {
         let shown = bench.shown();
         assert!(shown.starts_with(refusal), "{data} {shown}");
     }
-    assert!(bench.desk.replies().is_empty());
+    assert!(bench.answers.replies().is_empty());
     bench.press(43, CHAT, 7, &approve);
     assert_eq!(bench.shown(), "Noted; others must answer too.");
-    assert_eq!(bench.desk.replies().len(), 1);
+    assert_eq!(bench.answers.replies().len(), 1);
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn a_late_press_and_one_after_the_end_are_refused() {
     bench.telegram.send(&settled()).unwrap();
     bench.press(ANN, CHAT, 7, &approve);
     assert!(bench.shown().starts_with("This button no longer works"));
-    assert!(bench.desk.replies().is_empty());
+    assert!(bench.answers.replies().is_empty());
 }
 
 #[test]
@@ -222,8 +223,8 @@ fn the_token_is_in_no_error_and_nothing_printed() {
     let all = format!("{printed} {telegram:?} {failed} {failed:?} {refused} {refused:?}");
     assert!(!all.contains("kkkk") && !all.contains("127.0.0.1"), "{all}");
     let wrong = Settings { token: "1:a/../b".to_owned().into(), ..self::settings(&dead()) };
-    let desk = Noting::new(Ok(Answered::Counted));
-    let error = Telegram::open(wrong, clock(), desk).unwrap_err().to_string();
+    let answers = Noting::new(Ok(Answered::Counted));
+    let error = Telegram::open(wrong, clock(), answers).unwrap_err().to_string();
     assert_eq!(error, "cannot use channel `telegram`: its `token` is not a bot's");
 }
 
@@ -245,9 +246,9 @@ fn a_test_fails_while_no_button_is_heard() {
         "getUpdates" => response(409, "", conflict),
         _ => response(200, "", r#"{"ok":true,"result":{}}"#),
     });
-    let desk = Noting::new(Ok(Answered::Counted));
+    let answers = Noting::new(Ok(Answered::Counted));
     let mut telegram =
-        Telegram::with(settings(&server.url), clock(), desk, Arc::new(Moment)).unwrap();
+        Telegram::with(settings(&server.url), clock(), answers, Arc::new(Moment)).unwrap();
     while method(&server.next()) != "getUpdates" {}
     // The second poll comes after the first was noted.
     while method(&server.next()) != "getUpdates" {}

@@ -3,12 +3,12 @@
 use countersign_core::{Action, Context, Judgement, Verdict};
 use serde_json::json;
 
-use crate::approval::{Approval, Cancel, Details, Question, Quorum, Say, Scope, Shown};
+use crate::approval::{Answer, Approval, Cancel, Details, Question, Quorum, Scope, Shown};
 use crate::audit::{self, Draft};
 use crate::caller::Person;
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::event::What;
-use crate::gate::answer::{AnswerError, Answered, Reply, event_of, late, subject_of};
+use crate::gate::answer::{AnswerError, Answered, PersonAnswer, event_of, late, owner_of};
 use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, is_conflict};
 use crate::id::ApprovalId;
@@ -24,13 +24,13 @@ impl Gate {
     pub(super) async fn edit(
         &self,
         person: &Person,
-        reply: &Reply,
-        held: &Held<Approval>,
+        reply: &PersonAnswer,
+        versioned: &Versioned<Approval>,
         details: &Details,
         edited: &Action,
         rests_on: Vec<Unchanged>,
     ) -> Result<Option<Answered>, AnswerError> {
-        let old = &held.value;
+        let old = &versioned.value;
         let now = self.now();
         if !old.state.is_pending() || now >= old.request.expires_at {
             return Err(late(old, now));
@@ -67,7 +67,7 @@ impl Gate {
         // One question goes and one comes: the number of pending ones stays the same.
         let batch = Batch {
             unchanged: rests_on,
-            writes: vec![held.replace(&over)?, document::insert(&new)?],
+            writes: vec![versioned.replace(&over)?, document::insert(&new)?],
             records: vec![self.edit_record(person, &over, &new)?],
             ..Batch::default()
         };
@@ -81,9 +81,9 @@ impl Gate {
         if fresh {
             return Ok(Some(Answered::AskedAgain(id)));
         }
-        let reply = Reply {
+        let reply = PersonAnswer {
             approval: id,
-            say: Say::Approve,
+            say: Answer::Approve,
             scope: Scope::Once,
             feedback: reply.feedback.clone(),
             token: None,
@@ -158,6 +158,6 @@ impl Gate {
             "replaced_by": new.request.id,
             "risk": new.request.risk,
         });
-        self.record(audit::Event::Approval, subject_of(old), &payload)
+        self.record(audit::Event::Approval, owner_of(old), &payload)
     }
 }

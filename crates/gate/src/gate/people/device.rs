@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::audit;
 use crate::caller::Person;
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::event::{Event, What};
 use crate::gate::control::failed;
 use crate::gate::people::{MOST_WAITING, PeopleError, active};
@@ -56,7 +56,7 @@ impl Gate {
         let (link, invitation) = self.invitation(id, Some(by))?;
         let query = Query { owner: Some(id.to_string()), ..Query::of(Kind::Invitation) };
         let earlier = document::find::<Invitation>(&*self.store, &query).await?;
-        let mut writes: Vec<_> = earlier.iter().map(Held::delete).collect();
+        let mut writes: Vec<_> = earlier.iter().map(Versioned::delete).collect();
         writes.push(document::insert(&invitation)?);
         let payload = json!({"invited": id, "by": by, "from_device": person.device});
         self.change_people(writes, audit::Event::DeviceChanged, id, payload).await?;
@@ -69,9 +69,9 @@ impl Gate {
     /// # Errors
     /// The link does not work, or the store failed.
     pub async fn accept(&self, link: &Secret, name: &str) -> Result<Secret, PeopleError> {
-        let held: Held<Invitation> =
+        let versioned: Versioned<Invitation> =
             self.get(&invitation_id(link)).await?.ok_or(PeopleError::Link)?;
-        let invitation = &held.value;
+        let invitation = &versioned.value;
         if !link.matches(&invitation.secret) || self.now() >= invitation.expires_at {
             return Err(PeopleError::Link);
         }
@@ -80,7 +80,7 @@ impl Gate {
         let (secret, device) = self.device(&invitation.user, name, state)?;
         let by = &invitation.by;
         let payload = json!({"device": device.id, "state": "approved", "invited_by": by});
-        let writes = vec![held.delete(), document::insert(&device)?];
+        let writes = vec![versioned.delete(), document::insert(&device)?];
         let changed =
             self.change_people(writes, audit::Event::DeviceChanged, &device.user, payload);
         match changed.await {
@@ -96,12 +96,12 @@ impl Gate {
     /// # Errors
     /// The device is not signed in.
     pub async fn sign_in(&self, device: &Secret) -> Result<Person, PeopleError> {
-        let held = self.device_by(device).await?.ok_or(PeopleError::NotSignedIn)?;
-        let DeviceState::Approved { role: DeviceRole::Console, .. } = held.value.state else {
+        let versioned = self.device_by(device).await?.ok_or(PeopleError::NotSignedIn)?;
+        let DeviceState::Approved { role: DeviceRole::Console, .. } = versioned.value.state else {
             return Err(PeopleError::NotSignedIn);
         };
-        let user = self.active_person(&held.value.user).await?;
-        Ok(Person { user, device: Some(held.value.id), peer: None, unproven: false })
+        let user = self.active_person(&versioned.value.user).await?;
+        Ok(Person { user, device: Some(versioned.value.id), peer: None, unproven: false })
     }
 
     /// The person who answers through a channel whose settings bind an account to this user.
@@ -155,14 +155,14 @@ impl Gate {
         let by = person.device.clone();
         let changed = self.change_device(person, id, |whose, state| {
             match whose {
-                Whose::Own => {}
-                Whose::Others(user) if user.kind == UserKind::Bot => {
+                DeviceOwner::Own => {}
+                DeviceOwner::Others(user) if user.kind == UserKind::Bot => {
                     if role == DeviceRole::Console {
                         return Err(PeopleError::Bot);
                     }
                 }
                 // A machine or console cannot be approved for another person.
-                Whose::Others(_) => return Err(PeopleError::NotAllowed),
+                DeviceOwner::Others(_) => return Err(PeopleError::NotAllowed),
             }
             match state {
                 DeviceState::Waiting => Ok(DeviceState::Approved { by: by.clone(), role }),
@@ -248,36 +248,37 @@ impl Gate {
     pub(in crate::gate) async fn device_by(
         &self,
         secret: &Secret,
-    ) -> Result<Option<Held<Device>>, StoreError> {
-        let held: Option<Held<Device>> = self.get(Device::id_of(secret).as_str()).await?;
-        Ok(held.filter(|held| secret.matches(&held.value.secret)))
+    ) -> Result<Option<Versioned<Device>>, StoreError> {
+        let versioned: Option<Versioned<Device>> = self.get(Device::id_of(secret).as_str()).await?;
+        Ok(versioned.filter(|versioned| secret.matches(&versioned.value.secret)))
     }
 
     async fn change_device(
         &self,
         person: &Person,
         id: &DeviceId,
-        change: impl Fn(Whose<'_>, &DeviceState) -> Result<DeviceState, PeopleError>,
+        change: impl Fn(DeviceOwner<'_>, &DeviceState) -> Result<DeviceState, PeopleError>,
     ) -> Result<Device, PeopleError> {
         for _ in 0..TRIES {
-            let held: Held<Device> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-            let state = if held.value.user == person.user().id {
-                change(Whose::Own, &held.value.state)?
+            let versioned: Versioned<Device> =
+                self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+            let state = if versioned.value.user == person.user().id {
+                change(DeviceOwner::Own, &versioned.value.state)?
             } else {
-                let user = self.looked_after(person, &held.value.user).await?;
-                change(Whose::Others(&user), &held.value.state)?
+                let user = self.looked_after(person, &versioned.value.user).await?;
+                change(DeviceOwner::Others(&user), &versioned.value.state)?
             };
-            let next = Device { state, ..held.value.clone() };
+            let next = Device { state, ..versioned.value.clone() };
             let payload = json!({
                 "device": id,
                 "state": next.state,
                 "by": person.user().id,
                 "from_device": person.device,
             });
-            let writes = vec![held.replace(&next)?];
+            let writes = vec![versioned.replace(&next)?];
             let event = audit::Event::DeviceChanged;
             let mut batch = self.people_batch(writes, event, &next.user, &payload)?;
-            if held.value.state == DeviceState::Waiting {
+            if versioned.value.state == DeviceState::Waiting {
                 batch.counts.push(waiting_count(&next.user, CountStep::Down));
             }
             match self.commit(batch).await.map_err(failed) {
@@ -325,7 +326,7 @@ impl Gate {
 }
 
 /// The owner of a device, for the person who changes it.
-enum Whose<'a> {
+enum DeviceOwner<'a> {
     Own,
     /// The device of a user whom they administer.
     Others(&'a User),

@@ -3,7 +3,7 @@
 
 use crate::caller::Person;
 use crate::clock::random;
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::gate::Gate;
 use crate::gate::control::failed;
 use crate::gate::people::PeopleError;
@@ -54,7 +54,7 @@ impl Gate {
         for kind in OWNED {
             self.delete_all_of(id, kind).await?;
         }
-        let account: Held<User> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        let account: Versioned<User> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         let (owner, by) = (Some(id.to_string()), person.user().id.to_string());
         let (at, salt) = (self.now(), random(&self.clock)?);
         let erase = Some(Erase { owner, before: None, by, at, salt });

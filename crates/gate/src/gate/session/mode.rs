@@ -9,8 +9,8 @@ use crate::event::What;
 use crate::gate::control::failed;
 use crate::gate::people::PeopleError;
 use crate::gate::session::start::may_consent;
-use crate::gate::session::{looks_after, subject_of, works_in};
-use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
+use crate::gate::session::{looks_after, owner_of, works_in};
+use crate::gate::{Gate, GateError, Lookup, TRIES, is_conflict};
 use crate::id::SessionId;
 use crate::session::Session;
 use crate::store::{Batch, StoreError};
@@ -75,7 +75,7 @@ impl Gate {
         id: &SessionId,
         mode: Mode,
     ) -> Result<Session, ModeError> {
-        self.rights_of(caller, Look::Anew).await?;
+        self.rights_of(caller, Lookup::Fresh).await?;
         self.set_mode(id, mode, |session| match mode {
             _ if !works_in(caller, session) => Err(ModeError::NotFound),
             // A caller that could not start such a session cannot turn one into it either.
@@ -92,19 +92,19 @@ impl Gate {
         check: impl Fn(&Session) -> Result<(), ModeError>,
     ) -> Result<Session, ModeError> {
         for _ in 0..TRIES {
-            let held = self.get::<Session>(id.as_str()).await?.ok_or(ModeError::NotFound)?;
-            check(&held.value)?;
-            if !held.value.is_alive() {
+            let versioned = self.get::<Session>(id.as_str()).await?.ok_or(ModeError::NotFound)?;
+            check(&versioned.value)?;
+            if !versioned.value.is_alive() {
                 return Err(ModeError::Over);
             }
-            if held.value.plan.mode == Some(mode) {
-                return Ok(held.value);
+            if versioned.value.plan.mode == Some(mode) {
+                return Ok(versioned.value);
             }
-            let mut next = held.value.clone();
+            let mut next = versioned.value.clone();
             let from = next.plan.mode.replace(mode);
             let payload = json!({"mode": mode, "from": from});
-            let record = self.record(audit::Event::SessionMode, subject_of(&next), &payload)?;
-            let writes = vec![held.replace(&next).map_err(GateError::from)?];
+            let record = self.record(audit::Event::SessionMode, owner_of(&next), &payload)?;
+            let writes = vec![versioned.replace(&next).map_err(GateError::from)?];
             let batch = Batch { writes, records: vec![record], ..Batch::default() };
             match self.commit(batch).await {
                 Ok(_) => {

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::audit;
 use crate::caller::{Caller, Origin};
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::event::What;
-use crate::gate::session::{running_count, subject_of};
-use crate::gate::{Gate, GateError, Look};
+use crate::gate::session::{owner_of, running_count};
+use crate::gate::{Gate, GateError, Lookup};
 use crate::id::{SessionId, UserId, WorkspaceId};
 use crate::key::Access;
 use crate::rate::Rate;
@@ -123,7 +123,7 @@ impl Gate {
             return Err(SiteError.into());
         }
         let session = self.planned_session(caller, plan, !credentials.is_empty())?;
-        let mut unchanged = self.rights_of(caller, Look::Anew).await?;
+        let mut unchanged = self.rights_of(caller, Lookup::Fresh).await?;
         unchanged.push(control.unchanged());
         if let Some(agent) = session.plan.process {
             self.agents.note(agent, &*self.processes);
@@ -243,8 +243,8 @@ impl Gate {
     }
 
     async fn check_workspace(&self, user: &UserId, id: &WorkspaceId) -> Result<(), StartError> {
-        let workspace: Option<Held<Workspace>> = self.get(id.as_str()).await?;
-        let user: Option<Held<User>> = self.get(user.as_str()).await?;
+        let workspace: Option<Versioned<Workspace>> = self.get(id.as_str()).await?;
+        let user: Option<Versioned<User>> = self.get(user.as_str()).await?;
         let belongs = user.is_some_and(|user| user.value.role_in(id) > Role::Stranger);
         if workspace.is_some() && belongs { Ok(()) } else { Err(StartError::Workspace) }
     }
@@ -260,7 +260,7 @@ impl Gate {
             "task": plan.task,
             "consent": if caller.is_agent() { "hook" } else { "given" },
         });
-        self.record(audit::Event::SessionStart, subject_of(session), &payload)
+        self.record(audit::Event::SessionStart, owner_of(session), &payload)
     }
 }
 

@@ -4,7 +4,7 @@
 use countersign_core::action::Action;
 use countersign_core::{Judgement, Policy, app};
 
-use crate::gate::submit::Case;
+use crate::gate::submit::Submission;
 use crate::gate::{Gate, GateError};
 use crate::key::ApiKey;
 use crate::proposal::{Submitted, Why};
@@ -22,17 +22,17 @@ impl Gate {
     /// The versions that a decision relies on, and the limits that the action counts against.
     pub(super) fn conditions(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         policy: &Policy,
         judgement: &Judgement,
     ) -> Conditions {
         let mut conditions = Conditions::default();
-        conditions.batch.epoch = Some(case.epoch);
-        conditions.batch.unchanged.push(case.control.unchanged());
-        conditions.batch.unchanged.extend(case.rests_on.iter().cloned());
-        if let Some(session) = &case.session {
+        conditions.batch.epoch = Some(submission.epoch);
+        conditions.batch.unchanged.push(submission.control.unchanged());
+        conditions.batch.unchanged.extend(submission.rests_on.iter().cloned());
+        if let Some(session) = &submission.session {
             conditions.batch.unchanged.push(session.unchanged());
-            let used = session.value.uses(&case.proposal.action, case.now);
+            let used = session.value.uses(&submission.proposal.action, submission.now);
             for (count, violation) in used.counts {
                 conditions.count(count.key, count.step, Why::Violation(violation));
             }
@@ -40,37 +40,37 @@ impl Gate {
                 conditions.pace(pace, Why::Violation(violation));
             }
         }
-        if let Some(key) = &case.caller.key {
+        if let Some(key) = &submission.caller.key {
             let uses = CountStep::Up { most: u64::MAX };
             conditions.count(ApiKey::counter(&key.id, "uses"), uses, Why::TooFast("key"));
-            if changes_something(case, policy, judgement) {
+            if changes_something(submission, policy, judgement) {
                 let pace = Pace {
                     key: ApiKey::counter(&key.id, "writes"),
                     rate: key.writes,
-                    now: case.now,
+                    now: submission.now,
                 };
                 conditions.pace(pace, Why::TooFast("changes with this key"));
             }
         }
-        self.add_rates(case, policy, &mut conditions);
+        self.add_rates(submission, policy, &mut conditions);
         conditions
     }
 
-    fn add_rates(&self, case: &Case<'_>, policy: &Policy, conditions: &mut Conditions) {
+    fn add_rates(&self, submission: &Submission<'_>, policy: &Policy, conditions: &mut Conditions) {
         let rates = self.config.rates;
-        let user = &case.caller.user;
+        let user = &submission.caller.user;
         let mut add = |what: &'static str, name: &str, rate| {
             if let Some(rate) = rate {
                 // Names are the agent's own words, and keys are stored.
                 let key = format!("user:{user}:{what}:{}", redacted::text(name));
-                conditions.pace(Pace { key, rate, now: case.now }, Why::TooFast(what));
+                conditions.pace(Pace { key, rate, now: submission.now }, Why::TooFast(what));
             }
         };
-        if let Action::Skill { skill, .. } = &case.proposal.action {
+        if let Action::Skill { skill, .. } = &submission.proposal.action {
             add("skill", skill, rates.skill);
             add("provider", policy.provider(skill), rates.provider);
         }
-        if let Some(model) = &case.proposal.model {
+        if let Some(model) = &submission.proposal.model {
             add("model", model, rates.model);
         }
     }
@@ -78,7 +78,7 @@ impl Gate {
     /// Handles a failed condition: finds the one that failed, and refuses for it.
     pub(super) async fn stopped(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         error: CommitError,
         whys: Vec<(String, Why)>,
         judgement: Option<Judgement>,
@@ -92,7 +92,7 @@ impl Gate {
         let Some((_, why)) = whys.into_iter().find(|(known, _)| *known == key) else {
             return Err(GateError::Busy);
         };
-        self.refuse_for_now(case, why, judgement, wait).await
+        self.refuse_for_now(submission, why, judgement, wait).await
     }
 }
 
@@ -109,8 +109,8 @@ impl Conditions {
 }
 
 /// Reports whether an action changes something, for the limit on a key's writes.
-fn changes_something(case: &Case<'_>, policy: &Policy, judgement: &Judgement) -> bool {
-    match &case.proposal.action {
+fn changes_something(submission: &Submission<'_>, policy: &Policy, judgement: &Judgement) -> bool {
+    match &submission.proposal.action {
         Action::Skill { skill, .. } => {
             policy.skill(skill).is_none_or(|skill| skill.access != app::Access::Read)
         }

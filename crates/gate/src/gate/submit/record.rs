@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::approval::{describe, subject_of};
 use crate::audit::{self, Draft};
-use crate::gate::submit::Case;
+use crate::gate::submit::Submission;
 use crate::gate::{Gate, GateError};
 use crate::id::{ActionId, ApprovalId, KeyId};
+use crate::preferences::Logging;
 use crate::proposal::Why;
 use crate::redacted;
 use crate::session::{Hit, Violation};
-use crate::settings::Logging;
 
 /// The payload of a proposal's record.
 #[derive(Serialize)]
@@ -29,30 +29,30 @@ impl Gate {
     /// The record of a proposal, with as many fields as the logging level asks for.
     pub(super) fn planned(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         status: &str,
         judgement: Option<&Judgement>,
         id: Option<&ActionId>,
     ) -> Result<Draft, GateError> {
-        let action = &case.proposal.action;
-        let enhanced = match self.logging(case) {
+        let action = &submission.proposal.action;
+        let enhanced = match self.logging(submission) {
             Logging::Minimal => None,
-            Logging::Enhanced => Some(enhanced(case, judgement)),
+            Logging::Enhanced => Some(enhanced(submission, judgement)),
         };
-        let key = case.caller.key_id();
+        let key = submission.caller.key_id();
         let payload = Planned { action: &subject_of(action), enhanced, id, key, status };
-        self.record(audit::Event::ActionPlanned, case.subject(), &payload)
+        self.record(audit::Event::ActionPlanned, submission.record_owner(), &payload)
     }
 
     pub(super) fn critical_point(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         judgement: &Judgement,
         approval: &ApprovalId,
     ) -> Result<Draft, GateError> {
         let category = judgement.findings.first().map(|finding| finding.category.as_str());
-        let mut context = surroundings(case, judgement);
-        if self.logging(case) == Logging::Minimal {
+        let mut context = surroundings(submission, judgement);
+        if self.logging(submission) == Logging::Minimal {
             // The reason quotes the action's arguments.
             context.remove("reason");
         }
@@ -62,12 +62,12 @@ impl Gate {
             "risk": judgement.risk.level.as_str(),
             "context": context,
         });
-        self.record(audit::Event::CriticalPoint, case.subject(), &payload)
+        self.record(audit::Event::CriticalPoint, submission.record_owner(), &payload)
     }
 
     pub(super) fn violated(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         violation: Violation,
         why: &Why,
         hit: Option<Hit>,
@@ -77,7 +77,7 @@ impl Gate {
             Ok(Value::Object(details)) => details,
             Ok(_) | Err(_) => Map::new(),
         };
-        details.insert("action".to_owned(), subject_of(&case.proposal.action).into());
+        details.insert("action".to_owned(), subject_of(&submission.proposal.action).into());
         let reason = judgement.filter(|_| hit.is_none()).map(|judgement| &judgement.reason);
         if let Some(judgement) = judgement.filter(|_| hit.is_none()) {
             details.extend(found(judgement));
@@ -89,11 +89,11 @@ impl Gate {
             "message": format!("{}{told}", why.line()),
             "details": details,
         });
-        self.record(audit::Event::Violation, case.subject(), &payload)
+        self.record(audit::Event::Violation, submission.record_owner(), &payload)
     }
 
-    fn logging(&self, case: &Case<'_>) -> Logging {
-        match (self.config.logging, case.settings.logging) {
+    fn logging(&self, submission: &Submission<'_>) -> Logging {
+        match (self.config.logging, submission.settings.logging) {
             (Logging::Minimal, Logging::Minimal) => Logging::Minimal,
             (Logging::Enhanced, _) | (_, Logging::Enhanced) => Logging::Enhanced,
         }
@@ -111,12 +111,12 @@ fn found(judgement: &Judgement) -> Map<String, Value> {
     found
 }
 
-fn enhanced(case: &Case<'_>, judgement: Option<&Judgement>) -> Map<String, Value> {
-    let action = &case.proposal.action;
+fn enhanced(submission: &Submission<'_>, judgement: Option<&Judgement>) -> Map<String, Value> {
+    let action = &submission.proposal.action;
     // A person is shown addresses; a record does not contain them.
     let (description, details) = describe(action);
     let details: Vec<_> = details.iter().map(|line| redacted::text(line)).collect();
-    let reasoning = case.proposal.reasoning.as_deref().map(redacted::text);
+    let reasoning = submission.proposal.reasoning.as_deref().map(redacted::text);
     let mut fields = Map::new();
     fields.insert("description".to_owned(), redacted::text(&description).into());
     fields.insert("details".to_owned(), details.into());
@@ -133,12 +133,12 @@ fn enhanced(case: &Case<'_>, judgement: Option<&Judgement>) -> Map<String, Value
 }
 
 /// The circumstances of a critical point, redacted.
-fn surroundings(case: &Case<'_>, judgement: &Judgement) -> Map<String, Value> {
-    let plan = case.own_session().map(|session| &session.value.plan);
-    let page = case.proposal.context.base_url.as_deref().map(redacted::text);
-    let folder = case.proposal.context.cwd.as_deref().map(redacted::text);
+fn surroundings(submission: &Submission<'_>, judgement: &Judgement) -> Map<String, Value> {
+    let plan = submission.own_session().map(|session| &session.value.plan);
+    let page = submission.proposal.context.base_url.as_deref().map(redacted::text);
+    let folder = submission.proposal.context.cwd.as_deref().map(redacted::text);
     let mut context = found(judgement);
-    context.insert("action".to_owned(), subject_of(&case.proposal.action).into());
+    context.insert("action".to_owned(), subject_of(&submission.proposal.action).into());
     context.insert("profile".to_owned(), json!(plan.and_then(|plan| plan.profile.as_ref())));
     context.insert("mode".to_owned(), json!(plan.and_then(|plan| plan.mode)));
     context.insert("page".to_owned(), page.into());

@@ -6,7 +6,7 @@ use countersign_core::Judgement;
 
 use crate::clock::Timestamp;
 use crate::gate::control::failed;
-use crate::gate::submit::{Case, pending_key};
+use crate::gate::submit::{Submission, pending_key};
 use crate::gate::{Gate, GateError};
 use crate::key::ApiKey;
 use crate::proposal::{Refusal, Submitted, Why};
@@ -17,17 +17,17 @@ use crate::store::{Batch, CommitError, Count, CountStep};
 impl Gate {
     pub(super) async fn refuse(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         why: Why,
         judgement: Option<Judgement>,
     ) -> Result<Option<Submitted>, GateError> {
-        self.refuse_for_now(case, why, judgement, None).await
+        self.refuse_for_now(submission, why, judgement, None).await
     }
 
     /// Refuses an action and records it. Also applies the effect of a violation to the session.
     pub(super) async fn refuse_for_now(
         &self,
-        case: &Case<'_>,
+        submission: &Submission<'_>,
         why: Why,
         judgement: Option<Judgement>,
         retry_after: Option<Duration>,
@@ -46,21 +46,27 @@ impl Gate {
             | Why::NoCredential
             | Why::Declined(_) => None,
         };
-        let hit = self.hit(case, &why).await?;
-        let mut batch = Batch { epoch: Some(case.epoch), ..Batch::default() };
-        batch.records.push(self.planned(case, status_of(&why), judgement.as_ref(), None)?);
+        let hit = self.hit(submission, &why).await?;
+        let mut batch = Batch { epoch: Some(submission.epoch), ..Batch::default() };
+        batch.records.push(self.planned(submission, status_of(&why), judgement.as_ref(), None)?);
         // A session that has reached its time limit records its violation when it ends, once.
         if let Some(violation) = violation.filter(|violation| *violation != Violation::Timeout) {
-            batch.records.push(self.violated(case, violation, &why, hit, judgement.as_ref())?);
+            batch.records.push(self.violated(
+                submission,
+                violation,
+                &why,
+                hit,
+                judgement.as_ref(),
+            )?);
         }
-        if let Some(key) = case.caller.key_id() {
+        if let Some(key) = submission.caller.key_id() {
             let step = CountStep::Up { most: u64::MAX };
             batch.counts.push(Count { key: ApiKey::counter(key, "refused"), step });
         }
         // A refused action is a step too; otherwise a refused agent could try for ever. But it
         // counts only in the caller's own session, and not in an ended one, whose counters are
         // released.
-        let session = case.own_session().filter(|session| session.value.is_alive());
+        let session = submission.own_session().filter(|session| session.value.is_alive());
         if let (Some(session), false) = (session, violation == Some(Violation::MaxSteps)) {
             let most = session.value.most_steps().map_or(u64::MAX, u64::from);
             let step = CountStep::Up { most };
@@ -74,26 +80,26 @@ impl Gate {
             // session.
             Err(CommitError::Full { .. }) => {
                 let why = Why::Violation(Violation::MaxSteps);
-                return Box::pin(self.refuse(case, why, judgement)).await;
+                return Box::pin(self.refuse(submission, why, judgement)).await;
             }
             Err(error) => return Err(failed(error)),
         }
         if let Some(violation) = violation {
-            self.respond(case, violation).await?;
+            self.respond(submission, violation).await?;
         }
         Ok(Some(Submitted::Refused(Box::new(Refusal { why, judgement, retry_after, hit }))))
     }
 
     /// The limit that was hit, and its use so far.
-    async fn hit(&self, case: &Case<'_>, why: &Why) -> Result<Option<Hit>, GateError> {
-        let session = case.own_session().map(|session| &session.value);
+    async fn hit(&self, submission: &Submission<'_>, why: &Why) -> Result<Option<Hit>, GateError> {
+        let session = submission.own_session().map(|session| &session.value);
         Ok(match (why, session) {
             (Why::Violation(violation), Some(session)) => {
-                self.session_hit(session, *violation, case.now).await?
+                self.session_hit(session, *violation, submission.now).await?
             }
-            (Why::TooFast(what), _) => self.rate_hit(case, what),
+            (Why::TooFast(what), _) => self.rate_hit(submission, what),
             (Why::TooManyPending(most), _) => {
-                let used = self.store.counter(&pending_key(&case.caller.user)).await?;
+                let used = self.store.counter(&pending_key(&submission.caller.user)).await?;
                 Some(Hit::used("most_pending", *most, used))
             }
             _ => None,
@@ -126,21 +132,25 @@ impl Gate {
         Ok(Some(Hit::used(limit, value.into(), used)))
     }
 
-    fn rate_hit(&self, case: &Case<'_>, what: &str) -> Option<Hit> {
+    fn rate_hit(&self, submission: &Submission<'_>, what: &str) -> Option<Hit> {
         let rates = &self.config.rates;
         let (limit, rate) = match what {
             "skill" => ("rates.skill", rates.skill?),
             "provider" => ("rates.provider", rates.provider?),
             "model" => ("rates.model", rates.model?),
             "questions" => ("prompts", self.config.prompts),
-            "changes with this key" => ("writes", case.caller.key.as_ref()?.writes),
+            "changes with this key" => ("writes", submission.caller.key.as_ref()?.writes),
             _ => return None,
         };
         Some(Hit::rate(limit, rate))
     }
 
-    async fn respond(&self, case: &Case<'_>, violation: Violation) -> Result<(), GateError> {
-        let Some(session) = case.own_session() else { return Ok(()) };
+    async fn respond(
+        &self,
+        submission: &Submission<'_>,
+        violation: Violation,
+    ) -> Result<(), GateError> {
+        let Some(session) = submission.own_session() else { return Ok(()) };
         match violation.response() {
             Response::Wait | Response::Skip => Ok(()),
             Response::Pause => self.pause(&session.value.id).await,

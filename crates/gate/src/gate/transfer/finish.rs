@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::audit::{self, Draft};
 use crate::caller::Caller;
-use crate::document::Held;
-use crate::gate::session::subject_of;
+use crate::document::Versioned;
+use crate::gate::session::owner_of;
 use crate::gate::transfer::{BYTES, taken_away};
 use crate::gate::{Gate, GateError, TRIES};
 use crate::id::FileId;
+use crate::preferences::Logging;
 use crate::redacted;
 use crate::session::Session;
-use crate::settings::Logging;
 use crate::store::{Batch, Count, CountStep};
 use crate::transfer::{FileMeta, FileState, TransferError};
 
@@ -26,42 +26,42 @@ impl Gate {
         caller: &Caller,
         id: &FileId,
     ) -> Result<FileMeta, TransferError> {
-        let held = self.own(caller, id).await?;
-        if matches!(held.value.state, FileState::Complete { .. }) {
-            return Ok(held.value);
+        let versioned = self.own(caller, id).await?;
+        if matches!(versioned.value.state, FileState::Complete { .. }) {
+            return Ok(versioned.value);
         }
-        let (held, mut file) = self.locked(caller, id).await?;
-        let FileState::Uploading { received, .. } = held.value.state else {
-            return Ok(held.value);
+        let (versioned, mut file) = self.locked(caller, id).await?;
+        let FileState::Uploading { received, .. } = versioned.value.state else {
+            return Ok(versioned.value);
         };
-        if let Some(declared) = held.value.declared_bytes.filter(|bytes| *bytes != received) {
+        if let Some(declared) = versioned.value.declared_bytes.filter(|bytes| *bytes != received) {
             return Err(TransferError::NotAsLarge { declared });
         }
-        let running = self.running(&held, received, &mut file)?;
+        let running = self.running(&versioned, received, &mut file)?;
         file.set_len(received)?;
         file.sync_all()?;
         let (sha256, crc32) = running.finish();
-        if held.value.declared_sha256.is_some_and(|declared| declared != sha256) {
-            self.drop_file(&held).await?;
+        if versioned.value.declared_sha256.is_some_and(|declared| declared != sha256) {
+            self.drop_file(&versioned).await?;
             return Err(TransferError::Differs);
         }
         let state = FileState::Complete { at: self.now(), bytes: received, sha256, crc32 };
-        self.complete_file(caller, &held, FileMeta { state, ..held.value.clone() }).await
+        self.complete_file(caller, &versioned, FileMeta { state, ..versioned.value.clone() }).await
     }
 
     async fn complete_file(
         &self,
         caller: &Caller,
-        held: &Held<FileMeta>,
+        versioned: &Versioned<FileMeta>,
         next: FileMeta,
     ) -> Result<FileMeta, TransferError> {
-        let unused = held.value.room().saturating_sub(next.room());
+        let unused = versioned.value.room().saturating_sub(next.room());
         for _ in 0..TRIES {
             let ground = self.ground(caller, &next.session).await?;
             let step = CountStep::Sub { by: unused };
             let batch = Batch {
                 unchanged: ground.unchanged,
-                writes: vec![held.replace(&next)?],
+                writes: vec![versioned.replace(&next)?],
                 counts: vec![Count { key: ground.session.counter(BYTES), step }],
                 records: vec![self.received(caller, &ground.session, &next).await?],
                 ..Batch::default()
@@ -95,6 +95,6 @@ impl Gate {
         if let (true, Value::Object(fields)) = (enhanced, &mut payload) {
             fields.insert("name".to_owned(), redacted::text(meta.name.as_str()).into());
         }
-        Ok(self.record(audit::Event::FileReceived, subject_of(session), &payload)?)
+        Ok(self.record(audit::Event::FileReceived, owner_of(session), &payload)?)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::clock::Timestamp;
 use crate::config::days;
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::gate::control::failed;
 use crate::gate::transfer::{BYTES, FILES, Files, Taken};
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
@@ -22,8 +22,8 @@ impl Gate {
             return Ok(());
         }
         let query = Query { states: vec!["uploading"], due_by: Some(now), ..Query::of(Kind::File) };
-        for held in document::find::<FileMeta>(&*self.store, &query).await? {
-            self.drop_file(&held).await?;
+        for versioned in document::find::<FileMeta>(&*self.store, &query).await? {
+            self.drop_file(&versioned).await?;
         }
         Ok(())
     }
@@ -36,8 +36,8 @@ impl Gate {
     ) -> Result<(), GateError> {
         let Some(Files { folder, .. }) = &self.files else { return Ok(()) };
         for id in folder.sessions().map_err(|error| disk(&error))? {
-            if let Some(held) = self.get::<Session>(id.as_str()).await? {
-                let session = held.value;
+            if let Some(versioned) = self.get::<Session>(id.as_str()).await? {
+                let session = versioned.value;
                 let sooner = self.own_retention(&self.settings_of(&session.user).await?);
                 let cut = sooner.map_or(cut, |sooner| cut.max(now.before(days(sooner))));
                 if session.is_alive() || session.started_at >= cut {
@@ -76,10 +76,10 @@ impl Gate {
             }
             // The number of files is unlimited: only rounds without a deletion count.
             tries += 1;
-            for held in found {
-                let FileMeta { session, id, .. } = &held.value;
+            for versioned in found {
+                let FileMeta { session, id, .. } = &versioned.value;
                 files.folder.remove(session, id).map_err(|error| disk(&error))?;
-                if self.drop_file(&held).await? {
+                if self.drop_file(&versioned).await? {
                     tries = 0;
                 }
             }
@@ -88,11 +88,14 @@ impl Gate {
     }
 
     /// Deletes one file, unless it has changed meanwhile. Reports whether it is gone.
-    pub(super) async fn drop_file(&self, held: &Held<FileMeta>) -> Result<bool, GateError> {
-        let meta = &held.value;
+    pub(super) async fn drop_file(
+        &self,
+        versioned: &Versioned<FileMeta>,
+    ) -> Result<bool, GateError> {
+        let meta = &versioned.value;
         let taken = Taken::new(&meta.session, &meta.name);
-        let taken: Option<Held<Taken>> = self.get(&taken.id).await?;
-        let mut batch = Batch { writes: vec![held.delete()], ..Batch::default() };
+        let taken: Option<Versioned<Taken>> = self.get(&taken.id).await?;
+        let mut batch = Batch { writes: vec![versioned.delete()], ..Batch::default() };
         batch.writes.extend(taken.map(|taken| taken.delete()));
         let key = |what| format!("session:{}:{what}", meta.session);
         batch.counts = vec![

@@ -30,8 +30,8 @@ impl Gate {
             limit: limit.min(PAGE),
             ..Query::of(Kind::File)
         };
-        let held = document::find::<FileMeta>(&*self.store, &query).await?;
-        Ok(held.into_iter().map(|held| held.value).collect())
+        let versioned = document::find::<FileMeta>(&*self.store, &query).await?;
+        Ok(versioned.into_iter().map(|versioned| versioned.value).collect())
     }
 
     /// Opens a complete file for reading, from any position.
@@ -44,8 +44,8 @@ impl Gate {
         id: &FileId,
     ) -> Result<OpenFile, TransferError> {
         let folder = self.folder()?;
-        let held: Option<document::Held<FileMeta>> = self.get(id.as_str()).await?;
-        let meta = held.ok_or(TransferError::NotFound)?.value;
+        let versioned: Option<document::Versioned<FileMeta>> = self.get(id.as_str()).await?;
+        let meta = versioned.ok_or(TransferError::NotFound)?.value;
         self.seen(reader, &meta.session).await?;
         let FileState::Complete { bytes, .. } = meta.state else {
             return Err(TransferError::NotFound);

@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 
 use crate::caller::Caller;
-use crate::document::Held;
+use crate::document::Versioned;
 use crate::gate::transfer::{BYTES, taken_away};
 use crate::gate::{Gate, GateError, TRIES};
 use crate::id::FileId;
@@ -24,12 +24,12 @@ impl Gate {
         offset: u64,
         length: Option<u64>,
     ) -> Result<Incoming, TransferError> {
-        let (held, mut file) = self.locked(caller, id).await?;
-        let expected = self.upload_of(&held.value)?.offset;
+        let (versioned, mut file) = self.locked(caller, id).await?;
+        let expected = self.upload_of(&versioned.value)?.offset;
         if offset != expected {
             return Err(TransferError::Offset { expected });
         }
-        let (mut end, mut stop) = self.stop_of(&held.value, offset);
+        let (mut end, mut stop) = self.stop_of(&versioned.value, offset);
         if let Some(length) = length {
             let asked = offset.saturating_add(length);
             if asked > end {
@@ -37,16 +37,16 @@ impl Gate {
             }
             end = asked;
         }
-        let running = self.running(&held, offset, &mut file)?;
+        let running = self.running(&versioned, offset, &mut file)?;
         // Bytes beyond the offset were never committed.
         file.set_len(offset)?;
         let least = if length.is_some() { end } else { offset };
-        let (held, granted) = self.reserve(caller, held, end, least).await?;
+        let (versioned, granted) = self.reserve(caller, versioned, end, least).await?;
         if granted < end {
             (end, stop) = (granted, Stop::Session(self.config.files.session_bytes));
         }
-        self.keeper()?.known.put(id.clone(), held.version, running.clone());
-        Ok(Incoming { held, running, file, end, stop })
+        self.keeper()?.known.put(id.clone(), versioned.version, running.clone());
+        Ok(Incoming { versioned, running, file, end, stop })
     }
 
     /// Commits the bytes that have arrived, also if the rest of the chunk was lost on its way.
@@ -55,27 +55,27 @@ impl Gate {
     /// The upload was aborted or the session stopped meanwhile, or the disk failed: the upload
     /// keeps its earlier offset.
     pub async fn keep(&self, caller: &Caller, incoming: Incoming) -> Result<Upload, TransferError> {
-        let Incoming { held, running, file, .. } = incoming;
+        let Incoming { versioned, running, file, .. } = incoming;
         file.sync_data()?;
-        let FileState::Uploading { reserved, expires_at, .. } = held.value.state else {
+        let FileState::Uploading { reserved, expires_at, .. } = versioned.value.state else {
             return Err(TransferError::Complete);
         };
         let received = running.bytes();
-        let keep = if held.value.declared_bytes.is_some() { reserved } else { received };
+        let keep = if versioned.value.declared_bytes.is_some() { reserved } else { received };
         let state = FileState::Uploading { received, reserved: keep, expires_at };
-        let next = FileMeta { state, ..held.value.clone() };
+        let next = FileMeta { state, ..versioned.value.clone() };
         for _ in 0..TRIES {
-            let ground = self.ground(caller, &held.value.session).await?;
+            let ground = self.ground(caller, &versioned.value.session).await?;
             let step = CountStep::Sub { by: reserved.saturating_sub(keep) };
             let batch = Batch {
                 unchanged: ground.unchanged,
-                writes: vec![held.replace(&next)?],
+                writes: vec![versioned.replace(&next)?],
                 counts: vec![Count { key: ground.session.counter(BYTES), step }],
                 ..Batch::default()
             };
             match self.commit(batch).await {
                 Ok(_) => {
-                    let version = held.version.saturating_add(1);
+                    let version = versioned.version.saturating_add(1);
                     self.keeper()?.known.put(next.id.clone(), version, running);
                     return self.upload_of(&next);
                 }
@@ -108,22 +108,22 @@ impl Gate {
         &self,
         caller: &Caller,
         id: &FileId,
-    ) -> Result<(Held<FileMeta>, File), TransferError> {
+    ) -> Result<(Versioned<FileMeta>, File), TransferError> {
         let folder = self.folder()?;
-        let held = self.own(caller, id).await?;
-        self.upload_of(&held.value)?;
-        self.ground(caller, &held.value.session).await?;
-        let file = folder.write(&held.value.session, id)?;
+        let versioned = self.own(caller, id).await?;
+        self.upload_of(&versioned.value)?;
+        self.ground(caller, &versioned.value.session).await?;
+        let file = folder.write(&versioned.value.session, id)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(TransferError::Writing),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         match self.own(caller, id).await {
-            Ok(held) => Ok((held, file)),
+            Ok(versioned) => Ok((versioned, file)),
             Err(error) => {
                 // Aborted while we opened it, which may have created the file again.
-                folder.remove(&held.value.session, id)?;
+                folder.remove(&versioned.value.session, id)?;
                 Err(error)
             }
         }
@@ -132,11 +132,11 @@ impl Gate {
     /// The hashes so far: from memory, or computed again from the file.
     pub(super) fn running(
         &self,
-        held: &Held<FileMeta>,
+        versioned: &Versioned<FileMeta>,
         offset: u64,
         file: &mut File,
     ) -> Result<Running, TransferError> {
-        let known = self.keeper()?.known.find(&held.value.id, held.version);
+        let known = self.keeper()?.known.find(&versioned.value.id, versioned.version);
         match known.filter(|known| known.bytes() == offset) {
             // The hashes in memory are of bytes that were written; the file must still have them.
             Some(known) if file.metadata()?.len() >= offset => Ok(known),
@@ -162,16 +162,16 @@ impl Gate {
     async fn reserve(
         &self,
         caller: &Caller,
-        held: Held<FileMeta>,
+        versioned: Versioned<FileMeta>,
         end: u64,
         least: u64,
-    ) -> Result<(Held<FileMeta>, u64), TransferError> {
-        let FileState::Uploading { received, reserved, expires_at } = held.value.state else {
+    ) -> Result<(Versioned<FileMeta>, u64), TransferError> {
+        let FileState::Uploading { received, reserved, expires_at } = versioned.value.state else {
             return Err(TransferError::Complete);
         };
         let most = self.config.files.session_bytes;
         for _ in 0..TRIES {
-            let ground = self.ground(caller, &held.value.session).await?;
+            let ground = self.ground(caller, &versioned.value.session).await?;
             let key = ground.session.counter(BYTES);
             let free = most.saturating_sub(self.store.counter(&key).await?);
             let by = end.saturating_sub(reserved).min(free);
@@ -180,20 +180,20 @@ impl Gate {
                 return Err(TransferError::SessionFull { most });
             }
             if by == 0 {
-                return Ok((held, granted));
+                return Ok((versioned, granted));
             }
             let state = FileState::Uploading { received, reserved: granted, expires_at };
-            let next = FileMeta { state, ..held.value.clone() };
+            let next = FileMeta { state, ..versioned.value.clone() };
             let batch = Batch {
                 unchanged: ground.unchanged,
-                writes: vec![held.replace(&next)?],
+                writes: vec![versioned.replace(&next)?],
                 counts: vec![Count { key, step: CountStep::Add { by, most } }],
                 ..Batch::default()
             };
             match self.commit(batch).await {
                 Ok(_) => {
-                    let version = held.version.saturating_add(1);
-                    return Ok((Held { value: next, version }, granted));
+                    let version = versioned.version.saturating_add(1);
+                    return Ok((Versioned { value: next, version }, granted));
                 }
                 // Others reserved space a moment ago: there may be less left.
                 Err(CommitError::Full { .. }) => {}

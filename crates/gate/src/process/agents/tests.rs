@@ -19,12 +19,12 @@ fn machine() -> (Fake, Agents) {
 
 const AGENT: Process = Process { pid: 10, started: 100 };
 
-fn standing(agents: &Agents, fake: &Fake, pid: Pid) -> Standing {
+fn standing(agents: &Agents, fake: &Fake, pid: Pid) -> Ancestry {
     agents.standing(pid, fake.started(pid), fake)
 }
 
-fn within() -> Standing {
-    Standing::Within(vec![AGENT])
+fn within() -> Ancestry {
+    Ancestry::Within(vec![AGENT])
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn descendants_belong_to_their_agent_and_others_do_not() {
     fake.start(Process { pid: 60, started: 600 }, 6, 1_000);
     fake.start(Process { pid: 50, started: 500 }, 5, 1_000);
     for pid in [1, 5, 6, 60, 50] {
-        assert_eq!(standing(&agents, &fake, pid), Standing::Outside, "{pid}");
+        assert_eq!(standing(&agents, &fake, pid), Ancestry::Outside, "{pid}");
     }
 }
 
@@ -51,22 +51,23 @@ fn what_is_left_behind_belongs_to_its_agent_even_after_that_has_ended() {
     agents.sweep(NOW, &fake);
     assert_eq!(standing(&agents, &fake, 31), within());
     agents.sweep(NOW.after(REMEMBERED_FOR), &fake);
-    assert_eq!(standing(&agents, &fake, 31), Standing::Outside, "forgotten");
+    assert_eq!(standing(&agents, &fake, 31), Ancestry::Outside, "forgotten");
 }
 
 #[test]
 fn a_younger_process_in_another_place_is_nobodys() {
     let (fake, agents) = machine();
-    let place = |cgroup: &str, login| Marks { cgroup: cgroup.to_owned(), session: 40, login };
+    let place =
+        |cgroup: &str, login| InheritedTraits { cgroup: cgroup.to_owned(), session: 40, login };
     fake.start(Process { pid: 40, started: 400 }, 1, 1_000);
-    for (marks, belongs) in [
+    for (traits, belongs) in [
         (place("/", u32::MAX), true),
         (place("/user.slice/session-4.scope", u32::MAX), false),
         (place("/", 4), false),
     ] {
-        fake.mark(40, marks.clone());
-        let expected = if belongs { within() } else { Standing::Outside };
-        assert_eq!(standing(&agents, &fake, 40), expected, "{marks:?}");
+        fake.mark(40, traits.clone());
+        let expected = if belongs { within() } else { Ancestry::Outside };
+        assert_eq!(standing(&agents, &fake, 40), expected, "{traits:?}");
     }
 }
 
@@ -76,8 +77,8 @@ fn a_session_that_the_agent_or_its_descendant_leads_gives_an_orphan_away() {
     fake.start(Process { pid: 40, started: 400 }, 1, 1_000);
     for (leader, belongs) in [(10, true), (20, true), (30, true), (5, false), (6, false)] {
         let cgroup = "/elsewhere".to_owned();
-        fake.mark(40, Marks { cgroup, session: leader, login: u32::MAX });
-        let expected = if belongs { within() } else { Standing::Outside };
+        fake.mark(40, InheritedTraits { cgroup, session: leader, login: u32::MAX });
+        let expected = if belongs { within() } else { Ancestry::Outside };
         assert_eq!(standing(&agents, &fake, 40), expected, "{leader}");
     }
 }
@@ -85,19 +86,19 @@ fn a_session_that_the_agent_or_its_descendant_leads_gives_an_orphan_away() {
 #[test]
 fn where_nobody_tells_doubt_is_an_agents_once_there_is_one() {
     let (fake, agents) = machine();
-    assert_eq!(standing(&agents, &fake, 99), Standing::Unknown, "no such process");
-    assert_eq!(agents.standing(6, Some(61), &fake), Standing::Unknown, "another with its number");
-    assert_eq!(agents.standing(6, None, &fake), Standing::Unknown);
+    assert_eq!(standing(&agents, &fake, 99), Ancestry::Unknown, "no such process");
+    assert_eq!(agents.standing(6, Some(61), &fake), Ancestry::Unknown, "another with its number");
+    assert_eq!(agents.standing(6, None, &fake), Ancestry::Unknown);
     for pid in 1_000..4_000 {
         let parent = if pid == 1_000 { 6 } else { pid - 1 };
         fake.start(Process { pid, started: 700 }, parent, 0);
     }
-    assert_eq!(standing(&agents, &fake, 3_999), Standing::Unknown, "too deep");
+    assert_eq!(standing(&agents, &fake, 3_999), Ancestry::Unknown, "too deep");
     // With 6 and 1 above it, 2021 is the last whose line is not too long.
     assert_eq!(MOST_GENERATIONS, 1_024);
-    assert_eq!(standing(&agents, &fake, 2_021), Standing::Outside);
-    assert_eq!(standing(&agents, &fake, 2_022), Standing::Unknown);
-    assert_eq!(standing(&Agents::default(), &fake, 99), Standing::Outside);
+    assert_eq!(standing(&agents, &fake, 2_021), Ancestry::Outside);
+    assert_eq!(standing(&agents, &fake, 2_022), Ancestry::Unknown);
+    assert_eq!(standing(&Agents::default(), &fake, 99), Ancestry::Outside);
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn an_agent_of_an_earlier_start_of_the_machine_says_nothing_about_what_is_younge
     let (fake, agents) = machine();
     let another = |ticks: u64| (1 << 50) | ticks;
     fake.start(Process { pid: 40, started: another(400) }, 1, 1_000);
-    assert_eq!(standing(&agents, &fake, 40), Standing::Outside);
+    assert_eq!(standing(&agents, &fake, 40), Ancestry::Outside);
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn registrations_that_cannot_be_read_put_everybody_in_doubt() {
     fs::create_dir_all(&folder.0).unwrap();
     fs::write(folder.0.join(FOLDER), "not a folder").unwrap();
     let agents = Agents::registered_in(&folder.0);
-    assert_eq!(standing(&agents, &fake, 6), Standing::Unknown);
+    assert_eq!(standing(&agents, &fake, 6), Ancestry::Unknown);
     assert!(register(&folder.0, AGENT, &fake).is_err());
 }
 
@@ -157,7 +158,7 @@ fn a_registration_is_written_once_found_and_swept() {
     let (fake, _) = machine();
     let folder = Folder::new("registration");
     let agents = Agents::registered_in(&folder.0);
-    assert_eq!(standing(&agents, &fake, 30), Standing::Outside, "nobody is registered");
+    assert_eq!(standing(&agents, &fake, 30), Ancestry::Outside, "nobody is registered");
     register(&folder.0, AGENT, &fake).unwrap();
     register(&folder.0, AGENT, &fake).unwrap();
     let path = folder.0.join(FOLDER).join("10-100");
@@ -172,7 +173,7 @@ fn a_registration_is_written_once_found_and_swept() {
     assert!(path.is_file());
     agents.sweep(NOW.after(REMEMBERED_FOR), &fake);
     assert!(!path.exists());
-    assert_eq!(standing(&agents, &fake, 30), Standing::Outside);
+    assert_eq!(standing(&agents, &fake, 30), Ancestry::Outside);
 }
 
 #[test]
@@ -196,20 +197,20 @@ fn names_that_are_no_registration_are_passed_over_and_too_many_put_everybody_in_
         fs::write(inside.join(name), "").unwrap();
     }
     let agents = Agents::registered_in(&folder.0);
-    assert_eq!(standing(&agents, &fake, 30), Standing::Outside);
+    assert_eq!(standing(&agents, &fake, 30), Ancestry::Outside);
     for number in 0..MOST_REGISTRATIONS {
         fs::write(inside.join(format!("x{number}")), "").unwrap();
     }
-    assert_eq!(standing(&agents, &fake, 6), Standing::Unknown);
+    assert_eq!(standing(&agents, &fake, 6), Ancestry::Unknown);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn the_system_tells_what_a_process_inherits() {
     let system = crate::process::System;
-    let own = system.marks(std::process::id()).unwrap();
+    let own = system.traits(std::process::id()).unwrap();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    assert_eq!(system.marks(child.id()).unwrap(), own);
+    assert_eq!(system.traits(child.id()).unwrap(), own);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(system.adopts(1) && !system.adopts(0));

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::bytes::Hash;
 use crate::clock::{Clock, random};
 use crate::keyring::{Keyring, Purpose};
-use crate::record::{Damage, Draft, Event, Head, Mark, Subject};
+use crate::record::{Checkpoint, Damage, Draft, Event, Head, RecordOwner};
 use crate::store::sqlite::chain::{self, End};
 use crate::store::sqlite::noted::{self, Note};
 use crate::store::sqlite::{Sqlite, make_private, schema, unusable};
@@ -46,7 +46,7 @@ impl Sqlite {
         let damage: Vec<_> = damage.iter().take(DAMAGE).map(ToString::to_string).collect();
         let payload = json!({"damage": damage, "copy": copied}).to_string();
         let at = clock.now().max(last.at);
-        let draft = Draft::new(at, Event::BegunAnew, Subject::default(), payload, salt);
+        let draft = Draft::new(at, Event::BegunAnew, RecordOwner::default(), payload, salt);
         let hash = copy.as_ref().map_or([0; 32], |(_, hash)| hash.0);
         let head = begin(&mut connection, keyring, Head { number: last.number, hash, at }, &draft)?;
         let mut note = Note::begin(noted::path(path), keyring)?;
@@ -79,18 +79,20 @@ fn last_signed(
     path: &Path,
     keyring: &Keyring,
 ) -> Result<Head, StoreError> {
-    let mut marks: Vec<(Purpose, Mark)> = Vec::new();
+    let mut candidates: Vec<(Purpose, Checkpoint)> = Vec::new();
     for end in [End::Head, End::Anchor] {
-        marks.extend(chain::end(connection, end)?.map(|mark| (end.purpose(), mark)));
+        candidates
+            .extend(chain::end(connection, end)?.map(|checkpoint| (end.purpose(), checkpoint)));
     }
     let checkpoints = chain::checkpoints(connection)?;
-    marks.extend(checkpoints.into_iter().map(|mark| (Purpose::Checkpoint, mark)));
-    if let Noted::At(mark) = noted::read(path) {
-        marks.push((Purpose::Noted, mark));
+    candidates.extend(checkpoints.into_iter().map(|checkpoint| (Purpose::Checkpoint, checkpoint)));
+    if let Noted::At(checkpoint) = noted::read(path) {
+        candidates.push((Purpose::Noted, checkpoint));
     }
     let key = keyring.public();
-    let signed = marks.iter().filter(|(purpose, mark)| mark.is_signed(*purpose, &key));
-    let last = signed.map(|(_, mark)| mark.head()).max_by_key(|head| head.number);
+    let signed =
+        candidates.iter().filter(|(purpose, checkpoint)| checkpoint.is_signed(*purpose, &key));
+    let last = signed.map(|(_, checkpoint)| checkpoint.head()).max_by_key(|head| head.number);
     Ok(last.unwrap_or_else(Head::genesis))
 }
 

@@ -5,7 +5,8 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params}
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
 use crate::record::{
-    CHECKPOINT_EVERY, Content, Draft, Event, Head, Mark, Numbers, Record, Subject, Verifier,
+    CHECKPOINT_EVERY, Checkpoint, Content, Draft, Event, Head, Numbers, Record, RecordOwner,
+    Verifier,
 };
 use crate::store::sqlite::{lossy, signed, unsigned};
 use crate::store::{Chain, Erase, StoreError};
@@ -38,18 +39,18 @@ impl End {
 }
 
 /// A signed end of the chain, if there is one.
-pub(super) fn end(connection: &Connection, end: End) -> rusqlite::Result<Option<Mark>> {
+pub(super) fn end(connection: &Connection, end: End) -> rusqlite::Result<Option<Checkpoint>> {
     connection
         .prepare_cached("SELECT number, hash, at, signature FROM ends WHERE name = ?1")?
-        .query_row([end.as_str()], mark)
+        .query_row([end.as_str()], checkpoint)
         .optional()
 }
 
 /// The signed checkpoints, oldest first.
-pub(super) fn checkpoints(connection: &Connection) -> rusqlite::Result<Vec<Mark>> {
+pub(super) fn checkpoints(connection: &Connection) -> rusqlite::Result<Vec<Checkpoint>> {
     connection
         .prepare_cached("SELECT number, hash, at, signature FROM checkpoints ORDER BY number")?
-        .query_map([], mark)?
+        .query_map([], checkpoint)?
         .collect()
 }
 
@@ -69,9 +70,9 @@ pub(super) fn stray(connection: &Connection) -> rusqlite::Result<u64> {
 pub(super) fn trusted_head(
     connection: &Connection,
     keyring: &Keyring,
-    known: Option<&Mark>,
+    known: Option<&Checkpoint>,
     least: u64,
-) -> Result<Option<Mark>, StoreError> {
+) -> Result<Option<Checkpoint>, StoreError> {
     let head = end(connection, End::Head)?;
     if head.is_some() && head.as_ref() == known {
         return Ok(head);
@@ -79,10 +80,10 @@ pub(super) fn trusted_head(
     let least = known.map_or(least, |known| known.number.max(least));
     let newest = last(connection)?;
     let holds = match &head {
-        Some(mark) => {
-            newest == Some(mark.head())
-                && mark.number >= least
-                && mark.is_signed(Purpose::Head, &keyring.public())
+        Some(checkpoint) => {
+            newest == Some(checkpoint.head())
+                && checkpoint.number >= least
+                && checkpoint.is_signed(Purpose::Head, &keyring.public())
         }
         None => newest.is_none() && least == 0 && end(connection, End::Anchor)?.is_none(),
     };
@@ -103,9 +104,9 @@ pub(super) fn sign(
     keyring: &Keyring,
     end: End,
     head: Head,
-) -> rusqlite::Result<Mark> {
-    let mark = head.sign(end.purpose(), keyring);
-    let Mark { number, hash, at, signature } = &mark;
+) -> rusqlite::Result<Checkpoint> {
+    let checkpoint = head.sign(end.purpose(), keyring);
+    let Checkpoint { number, hash, at, signature } = &checkpoint;
     connection
         .prepare_cached(
             "INSERT INTO ends (name, number, hash, at, signature) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -113,7 +114,7 @@ pub(super) fn sign(
                  at = excluded.at, signature = excluded.signature",
         )?
         .execute(params![end.as_str(), signed(*number), hash, at.0, signature])?;
-    Ok(mark)
+    Ok(checkpoint)
 }
 
 /// The statement for [`append`].
@@ -134,7 +135,8 @@ pub(super) fn append(
     draft: &Draft,
 ) -> rusqlite::Result<Head> {
     let head = end.then(draft);
-    let Content { subject: Subject { owner, workspace, session }, payload, salt } = &draft.content;
+    let Content { record_owner: RecordOwner { owner, workspace, session }, payload, salt } =
+        &draft.content;
     appending.execute(params![
         signed(head.number),
         head.at.0,
@@ -149,7 +151,7 @@ pub(super) fn append(
         salt
     ])?;
     if head.number.is_multiple_of(CHECKPOINT_EVERY) {
-        let Mark { number, hash, at, signature } = head.sign(Purpose::Checkpoint, keyring);
+        let Checkpoint { number, hash, at, signature } = head.sign(Purpose::Checkpoint, keyring);
         connection
             .prepare_cached(
                 "INSERT INTO checkpoints (number, hash, at, signature) VALUES (?1, ?2, ?3, ?4)",
@@ -255,12 +257,15 @@ fn check_before(
 /// value is read as one that does not verify.
 pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     let text = |name| lossy(row, name);
-    let subject =
-        Subject { owner: text("owner")?, workspace: text("workspace")?, session: text("session")? };
+    let record_owner = RecordOwner {
+        owner: text("owner")?,
+        workspace: text("workspace")?,
+        session: text("session")?,
+    };
     let (payload, salt) = (text("payload")?, row.get::<_, Option<Vec<u8>>>("salt")?);
-    let erased = payload.is_none() && salt.is_none() && subject == Subject::default();
+    let erased = payload.is_none() && salt.is_none() && record_owner == RecordOwner::default();
     let content = (!erased).then(|| Content {
-        subject,
+        record_owner,
         payload: payload.unwrap_or_default(),
         salt: fixed(&salt.unwrap_or_default()),
     });
@@ -295,7 +300,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
     })
 }
 
-fn mark(row: &Row<'_>) -> rusqlite::Result<Mark> {
+fn checkpoint(row: &Row<'_>) -> rusqlite::Result<Checkpoint> {
     let Head { number, hash, at } = head(row)?;
-    Ok(Mark { number, hash, at, signature: fixed(&row.get::<_, Vec<u8>>("signature")?) })
+    Ok(Checkpoint { number, hash, at, signature: fixed(&row.get::<_, Vec<u8>>("signature")?) })
 }

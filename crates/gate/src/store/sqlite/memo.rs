@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::store::{Batch, Epoch, Kept, Kind, Write};
+use crate::store::{Batch, CachedDoc, Epoch, Kind, Write};
 
 /// The most documents of one kind, and the most counters. When they are reached, all are dropped.
 const MOST: usize = 4_096;
@@ -30,7 +30,7 @@ struct Inside {
     /// The number of commits: a value that was read before a commit is not cached after it.
     commits: u64,
     /// The cached documents; `None` for one that does not exist, for some kinds.
-    docs: HashMap<Kind, HashMap<String, Option<Arc<Kept>>>>,
+    docs: HashMap<Kind, HashMap<String, Option<Arc<CachedDoc>>>>,
     counters: HashMap<String, u64>,
 }
 
@@ -65,7 +65,7 @@ impl Memo {
     }
 
     /// A cached document, or the start of a read.
-    pub(super) fn doc(&self, kind: Kind, id: &str) -> Result<Option<Arc<Kept>>, Begun> {
+    pub(super) fn doc(&self, kind: Kind, id: &str) -> Result<Option<Arc<CachedDoc>>, Begun> {
         let inside = self.inside();
         let known = inside.docs.get(&kind).and_then(|docs| docs.get(id));
         known.cloned().ok_or(Begun(inside.commits))
@@ -78,7 +78,13 @@ impl Memo {
     }
 
     /// Caches a document as it was read, or its absence.
-    pub(super) fn keep_doc(&self, begun: Begun, kind: Kind, id: &str, kept: Option<&Arc<Kept>>) {
+    pub(super) fn keep_doc(
+        &self,
+        begun: Begun,
+        kind: Kind,
+        id: &str,
+        kept: Option<&Arc<CachedDoc>>,
+    ) {
         let worth = match kept {
             Some(kept) => is_hot(kind) && kept.stored().doc.body.len() <= LONGEST,
             // Most people have no preferences. Ids of keys that do not exist are chosen by
@@ -196,12 +202,12 @@ mod tests {
     }
 
     fn recalled(store: &Sqlite, id: &str) -> Option<String> {
-        let kept = block_on(store.recall(Kind::Key, id)).unwrap();
+        let kept = block_on(store.get_cached(Kind::Key, id)).unwrap();
         kept.map(|kept| kept.stored().doc.body.clone())
     }
 
     fn counted(store: &Sqlite) -> u64 {
-        block_on(store.recall_counter("said")).unwrap()
+        block_on(store.get_cached_counter("said")).unwrap()
     }
 
     fn relying_on(store: &Sqlite, epoch: Epoch) -> Result<Committed, CommitError> {
@@ -292,7 +298,7 @@ mod tests {
         let counting = memo.counter("said").unwrap_err();
         let inserted = Batch { writes: vec![Write::Insert(doc("a", "2"))], ..Batch::default() };
         memo.forget([&inserted].into_iter());
-        let old = Arc::new(Kept::new(Stored { doc: doc("a", "1"), version: 1 }));
+        let old = Arc::new(CachedDoc::new(Stored { doc: doc("a", "1"), version: 1 }));
         memo.keep_doc(begun, Kind::Key, "a", Some(&old));
         memo.keep_counter(counting, "said", 7);
         assert!(memo.doc(Kind::Key, "a").is_err());
@@ -346,8 +352,10 @@ mod tests {
         let begun = memo.doc(Kind::Key, "made up").unwrap_err();
         memo.keep_doc(begun, Kind::Key, "made up", None);
         assert!(memo.doc(Kind::Key, "made up").is_err());
-        let long =
-            Arc::new(Kept::new(Stored { doc: doc("a", &"x".repeat(LONGEST + 1)), version: 1 }));
+        let long = Arc::new(CachedDoc::new(Stored {
+            doc: doc("a", &"x".repeat(LONGEST + 1)),
+            version: 1,
+        }));
         let begun = memo.doc(Kind::Key, "a").unwrap_err();
         memo.keep_doc(begun, Kind::Key, "a", Some(&long));
         assert!(memo.doc(Kind::Key, "a").is_err());

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::{Hash, Sign};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
-use crate::record::{Head, Mark};
+use crate::record::{Checkpoint, Head};
 use crate::store::{Noted, StoreError};
 
 /// The number of records after which the note is written again.
@@ -40,14 +40,17 @@ impl Note {
                 &path,
                 "is missing, and so is the database, although the server's key is not new",
             )),
-            Noted::At(mark) if !mark.is_signed(Purpose::Noted, &keyring.public()) => {
+            Noted::At(checkpoint) if !checkpoint.is_signed(Purpose::Noted, &keyring.public()) => {
                 Err(refused(&path, "is not signed by this server's key"))
             }
-            Noted::At(mark) if is_new && mark.number > 0 => Err(refused(
+            Noted::At(checkpoint) if is_new && checkpoint.number > 0 => Err(refused(
                 &path,
-                &format!("says that there are {} records, and the database is gone", mark.number),
+                &format!(
+                    "says that there are {} records, and the database is gone",
+                    checkpoint.number
+                ),
             )),
-            Noted::At(mark) => Ok(Self { path, head: mark.head() }),
+            Noted::At(checkpoint) => Ok(Self { path, head: checkpoint.head() }),
             Noted::Unreadable => Err(refused(&path, "cannot be read")),
             Noted::Missing | Noted::NotKept => Err(refused(&path, "is missing")),
         }
@@ -111,7 +114,7 @@ struct Written {
     signature: Sign,
 }
 
-impl From<Written> for Mark {
+impl From<Written> for Checkpoint {
     fn from(written: Written) -> Self {
         let Written { number, hash, at, signature } = written;
         Self { number, hash: hash.0, at, signature: signature.0 }
@@ -120,7 +123,7 @@ impl From<Written> for Mark {
 
 /// Writes the note under another name first: a crash leaves this note or the previous one.
 fn write(path: &Path, head: Head, keyring: &Keyring) -> io::Result<()> {
-    let Mark { number, hash, at, signature } = head.sign(Purpose::Noted, keyring);
+    let Checkpoint { number, hash, at, signature } = head.sign(Purpose::Noted, keyring);
     let written = Written { number, hash: Hash(hash), at, signature: Sign(signature) };
     let text = serde_json::to_vec(&written).map_err(io::Error::other)?;
     let draft = path.with_extension("noted.new");
@@ -156,7 +159,7 @@ mod tests {
 
     fn noted(database: &Path) -> u64 {
         match read(database) {
-            Noted::At(mark) => mark.number,
+            Noted::At(checkpoint) => checkpoint.number,
             other => panic!("{other:?}"),
         }
     }

@@ -203,7 +203,7 @@ pub(super) fn chain(connection: &Connection) -> rusqlite::Result<Chain> {
     let view = connection.unchecked_transaction()?;
     Ok(Chain {
         anchor: chain::end(&view, End::Anchor)?,
-        marks: chain::checkpoints(&view)?,
+        checkpoints: chain::checkpoints(&view)?,
         head: chain::end(&view, End::Head)?,
         stray: chain::stray(&view)?,
     })

@@ -24,7 +24,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::keyring::Keyring;
-use crate::record::{Head, Mark};
+use crate::record::{Checkpoint, Head};
 use crate::store::sqlite::apply::Group;
 use crate::store::sqlite::chain::{self, End};
 use crate::store::sqlite::memo::Memo;
@@ -61,7 +61,7 @@ pub(super) struct Writer {
     connection: Connection,
     keyring: Arc<Keyring>,
     /// The end of the chain as this thread last signed or checked it.
-    known: Option<Mark>,
+    known: Option<Checkpoint>,
     /// True while erased content may still be in the write-ahead log.
     unscrubbed: bool,
     /// The cache of the readers.
@@ -115,7 +115,7 @@ impl Writer {
         let noted =
             chain::trusted_head(&self.connection, &self.keyring, self.known.as_ref(), least)
                 .and_then(|end| match end {
-                    Some(mark) => self.note.note(&mark.head(), &self.keyring),
+                    Some(checkpoint) => self.note.note(&checkpoint.head(), &self.keyring),
                     None => Ok(()),
                 });
         self.execute("ROLLBACK")?;
@@ -162,12 +162,15 @@ impl Writer {
         Ok(outcomes)
     }
 
-    fn transact(&mut self, batches: &[Batch]) -> Result<(Vec<Outcome>, Option<Mark>), StoreError> {
+    fn transact(
+        &mut self,
+        batches: &[Batch],
+    ) -> Result<(Vec<Outcome>, Option<Checkpoint>), StoreError> {
         self.notice_others()?;
         // Read again each time: another process may have written since.
         let (known, least) = (self.known.as_ref(), self.note.number());
-        let mark = chain::trusted_head(&self.connection, &self.keyring, known, least)?;
-        let before = mark.as_ref().map_or_else(Head::genesis, Mark::head);
+        let checkpoint = chain::trusted_head(&self.connection, &self.keyring, known, least)?;
+        let before = checkpoint.as_ref().map_or_else(Head::genesis, Checkpoint::head);
         self.note.keep_up(&before, &self.keyring)?;
         let mut group = Group::new(&self.connection, &self.keyring, before)?;
         let epoch = self.memo.epoch();
@@ -181,10 +184,10 @@ impl Writer {
         }
         let head = group.finish()?;
         if head == before {
-            return Ok((outcomes, mark));
+            return Ok((outcomes, checkpoint));
         }
-        let mark = chain::sign(&self.connection, &self.keyring, End::Head, head)?;
-        Ok((outcomes, Some(mark)))
+        let checkpoint = chain::sign(&self.connection, &self.keyring, End::Head, head)?;
+        Ok((outcomes, Some(checkpoint)))
     }
 
     /// Begins another epoch if another process has written since the last transaction. Until the
@@ -228,7 +231,7 @@ mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::record::{Draft, Event, Subject};
+    use crate::record::{Draft, Event, RecordOwner};
     use crate::store::sqlite::schema;
     use crate::store::{Count, CountStep, Doc, Kind, Sqlite, Write};
     use crate::testing::{Folder, folder};
@@ -259,8 +262,8 @@ mod tests {
             due: None,
             body: body.to_owned(),
         };
-        let (subject, payload) = (Subject::default(), "{}".to_owned());
-        let draft = Draft::new(Timestamp(1), Event::Approval, subject, payload, [1; 16]);
+        let (record_owner, payload) = (RecordOwner::default(), "{}".to_owned());
+        let draft = Draft::new(Timestamp(1), Event::Approval, record_owner, payload, [1; 16]);
         Batch { writes: vec![Write::Insert(doc)], records: vec![draft], ..Batch::default() }
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use countersign_gate::approval::Say;
-use countersign_gate::gate::{AnswerError, Answered, Reply, SpendError};
+use countersign_gate::approval::Answer;
+use countersign_gate::gate::{AnswerError, Answered, PersonAnswer, SpendError};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::secret::{Secret, SecretKind};
 use pollster::block_on;
 
 use crate::model::brittle::Fate;
-use crate::model::reference::{Against, Came, OWNER, PEOPLE, Said};
+use crate::model::reference::{Against, Came, Expected, OWNER, PEOPLE};
 use crate::model::trace::Trace;
 
 impl Trace {
@@ -17,7 +17,7 @@ impl Trace {
     pub(super) fn answer(&mut self) {
         let many = if self.dice.once_in(5) { 1 + self.dice.below(3) } else { 1 };
         let person = self.dice.below(PEOPLE);
-        let mut all: Vec<Said> = Vec::new();
+        let mut all: Vec<Expected> = Vec::new();
         for _ in 0..many {
             let Some(mut said) = self.any_said(person) else { return };
             // With two new questions, it would be unclear which belongs to whom.
@@ -29,20 +29,20 @@ impl Trace {
                 all.push(said);
             }
         }
-        match <[Said; 1]>::try_from(all) {
+        match <[Expected; 1]>::try_from(all) {
             Ok([said]) => self.answer_one(&said),
             Err(all) => self.answer_group(person, &all),
         }
     }
 
-    fn any_said(&mut self, person: usize) -> Option<Said> {
+    fn any_said(&mut self, person: usize) -> Option<Expected> {
         let approval = self.any_approval()?;
         // Mostly a person who may answer it.
         let called: Vec<_> = (0..PEOPLE)
             .filter(|person| self.model.is_called(*person, &self.model.approvals[&approval]))
             .collect();
         let person = if self.dice.once_in(4) { person } else { *self.dice.pick(&called) };
-        Some(Said {
+        Some(Expected {
             person,
             approval,
             say: self.any_say(),
@@ -53,7 +53,7 @@ impl Trace {
         })
     }
 
-    fn reply(&mut self, said: &Said) -> Reply {
+    fn reply(&mut self, said: &Expected) -> PersonAnswer {
         let shown = block_on(self.stage.gate().card(&self.stage.people[OWNER], &said.approval));
         let right = shown.unwrap().token;
         let token = match (said.wrong_token, self.dice.once_in(2)) {
@@ -61,7 +61,7 @@ impl Trace {
             (false, true) => right,
             (false, false) => None,
         };
-        Reply {
+        PersonAnswer {
             approval: said.approval.clone(),
             say: said.say,
             scope: said.scope,
@@ -71,12 +71,12 @@ impl Trace {
         }
     }
 
-    fn answer_one(&mut self, said: &Said) {
+    fn answer_one(&mut self, said: &Expected) {
         let against = self.model.against_answer(said);
         let state = self.model.approvals[&said.approval].state;
         self.note(&format!("answer {said:?} ({state}), against it {against:?}"));
         let reply = self.reply(said);
-        let plain = said.edited.is_none() || said.say == Say::Reject;
+        let plain = said.edited.is_none() || said.say == Answer::Reject;
         let fate = self.doomed().then(|| {
             let after = plain && against.is_empty() && self.dice.once_in(2);
             if after { Fate::After } else { Fate::Before(0) }
@@ -98,8 +98,8 @@ impl Trace {
         self.compare(said, &against, got);
     }
 
-    fn answer_group(&mut self, person: usize, all: &[Said]) {
-        let all: Vec<_> = all.iter().map(|said| Said { person, ..said.clone() }).collect();
+    fn answer_group(&mut self, person: usize, all: &[Expected]) {
+        let all: Vec<_> = all.iter().map(|said| Expected { person, ..said.clone() }).collect();
         self.note(&format!("answer all {all:?}"));
         let replies: Vec<_> = all.iter().map(|said| self.reply(said)).collect();
         let gate = self.stage.gate();
@@ -114,7 +114,7 @@ impl Trace {
 
     fn compare(
         &mut self,
-        said: &Said,
+        said: &Expected,
         against: &BTreeSet<Against>,
         got: Result<Answered, AnswerError>,
     ) {
@@ -131,7 +131,7 @@ impl Trace {
         self.tally.answered += 1;
         let new = match (&answered, said.edited, said.say) {
             (Answered::AskedAgain(id), ..) => Some(id.clone()),
-            (_, Some(_), Say::Approve) => Some(self.replacing()),
+            (_, Some(_), Answer::Approve) => Some(self.replacing()),
             _ => None,
         };
         let came = self.model.answer(said, new);

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use countersign_gate::store::{
-    Batch, Chain, CommitError, Committed, Kind, Query, RecordQuery, Soon, Store, StoreError, Stored,
+    Batch, BoxFuture, Chain, CommitError, Committed, Kind, Query, RecordQuery, Store, StoreError,
+    Stored,
 };
 
 #[derive(Debug)]
@@ -62,34 +63,38 @@ impl Brittle {
 }
 
 impl Store for Brittle {
-    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+    fn get<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Stored>, StoreError>> {
         self.inner.get(kind, id)
     }
 
-    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+    fn find<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Vec<Stored>, StoreError>> {
         self.inner.find(query)
     }
 
-    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+    fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.inner.count(query)
     }
 
-    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+    fn counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.inner.counter(key)
     }
 
-    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Committed, CommitError>> {
         Box::pin(self.try_commit(batch))
     }
 
     fn records<'a>(
         &'a self,
         query: &'a RecordQuery,
-    ) -> Soon<'a, Result<Vec<countersign_gate::audit::Record>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<countersign_gate::audit::Record>, StoreError>> {
         self.inner.records(query)
     }
 
-    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+    fn chain(&self) -> BoxFuture<'_, Result<Chain, StoreError>> {
         self.inner.chain()
     }
 }

@@ -13,7 +13,7 @@ use countersign_core::policy::Session as Relaxation;
 use countersign_core::policy::{self, profile::Limits};
 use countersign_core::{Action, Context, Judgement, Policy, RiskLevel, Verdict, judge};
 use countersign_gate::Config;
-use countersign_gate::approval::{Outcome, Say, Scope};
+use countersign_gate::approval::{Answer, Outcome, Scope};
 use countersign_gate::clock::Timestamp;
 use countersign_gate::id::{ApprovalId, SessionId};
 use countersign_gate::proposal::Why;
@@ -161,10 +161,10 @@ pub(super) enum Came {
 
 /// An answer of a person.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct Expected {
     pub(super) person: usize,
     pub(super) approval: ApprovalId,
-    pub(super) say: Say,
+    pub(super) say: Answer,
     pub(super) scope: Scope,
     pub(super) wrong_token: bool,
     pub(super) edited: Option<usize>,
@@ -505,7 +505,7 @@ impl Model {
         votes.filter(|person| self.is_called(*person, approval)).collect()
     }
 
-    pub(super) fn against_answer(&self, said: &Said) -> BTreeSet<Against> {
+    pub(super) fn against_answer(&self, said: &Expected) -> BTreeSet<Against> {
         let mut against = BTreeSet::new();
         if self.halted {
             against.insert(Against::Halted);
@@ -515,7 +515,7 @@ impl Model {
             against.insert(Against::NotFound);
             return against;
         };
-        let yes = said.say == Say::Approve;
+        let yes = said.say == Answer::Approve;
         let checks = [
             (said.wrong_token, Against::Token),
             (
@@ -551,14 +551,14 @@ impl Model {
     }
 
     /// Applies a valid answer. An edited action has an id of its own.
-    pub(super) fn answer(&mut self, said: &Said, new: Option<ApprovalId>) -> Came {
+    pub(super) fn answer(&mut self, said: &Expected, new: Option<ApprovalId>) -> Came {
         match (said.edited, said.say) {
-            (Some(edited), Say::Approve) => {
+            (Some(edited), Answer::Approve) => {
                 let id = new.expect("an edited action is a new question");
                 if self.replace(&said.approval, id.clone(), edited) {
                     return Came::AskedAgain;
                 }
-                let said = Said { approval: id, scope: Scope::Once, ..said.clone() };
+                let said = Expected { approval: id, scope: Scope::Once, ..said.clone() };
                 self.settle(&said)
             }
             _ => self.settle(said),
@@ -593,7 +593,7 @@ impl Model {
         anew
     }
 
-    fn settle(&mut self, said: &Said) -> Came {
+    fn settle(&mut self, said: &Expected) -> Came {
         let now = self.now;
         let until = now.after(Duration::from_secs(self.config.spend_within.into()));
         let remember_for = DAY * self.config.remember_days;
@@ -601,7 +601,7 @@ impl Model {
         let approval = self.approvals.get_mut(&said.approval).unwrap();
         let agent = approval.agent.number;
         let none = History { approved: 0, rejected: 0 };
-        if said.say == Say::Reject {
+        if said.say == Answer::Reject {
             approval.state = "rejected";
             if let Some(session) = &approval.session {
                 let no = (said.feedback.clone(), now.after(DAY));

@@ -25,7 +25,7 @@ use crate::world::{BEGIN, keyring};
 
 /// The place of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Backend {
     Memory,
     Disk,
 }
@@ -68,12 +68,12 @@ pub(super) fn config() -> Config {
 }
 
 impl Stage {
-    pub(super) fn new(place: Place) -> Self {
+    pub(super) fn new(backend: Backend) -> Self {
         let (clock, processes) = (Arc::new(Fake::at(BEGIN)), Arc::new(process::Fake::default()));
-        let folder = (place == Place::Disk).then(folder);
-        let memory: Option<Arc<dyn Store>> = match place {
-            Place::Memory => Some(Arc::new(Memory::new(Arc::new(keyring())))),
-            Place::Disk => None,
+        let folder = (backend == Backend::Disk).then(folder);
+        let memory: Option<Arc<dyn Store>> = match backend {
+            Backend::Memory => Some(Arc::new(Memory::new(Arc::new(keyring())))),
+            Backend::Disk => None,
         };
         let store = open_store(memory.as_ref(), folder.as_ref());
         let gate = open_gate(&store, &clock, &processes);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use countersign_core::policy::profile::Limits;
-use countersign_gate::approval::{Outcome, Say, Scope};
+use countersign_gate::approval::{Answer, Outcome, Scope};
 use countersign_gate::clock::Timestamp;
 use countersign_gate::gate::{self, Consent, SiteCredential, StartError};
 use countersign_gate::id::{ActionId, ApprovalId, SessionId};
@@ -24,7 +24,7 @@ use crate::model::pool::pool;
 use crate::model::reference::{
     ADMIN, Expect, MEMBER, Model, OWNER, PEOPLE, Reach, STRANGER, Session, lives_with,
 };
-use crate::model::stage::{Ending, Place, Stage, config};
+use crate::model::stage::{Backend, Ending, Stage, config};
 use crate::world::BEGIN;
 
 pub(super) struct Trace {
@@ -36,7 +36,7 @@ pub(super) struct Trace {
     pub(super) seen: super::check::Seen,
     /// Permits without an approval, with their session and slot.
     direct: Vec<(ActionId, Option<SessionId>, usize)>,
-    place: Place,
+    backend: Backend,
 }
 
 /// The counts of a trace, so that a run that proves nothing is noticed.
@@ -77,8 +77,8 @@ const MOST_LEFT: u32 = 60;
 static LEFT: AtomicU32 = AtomicU32::new(0);
 
 impl Trace {
-    pub(super) fn new(place: Place, seed: u64) -> Self {
-        let stage = Stage::new(place);
+    pub(super) fn new(backend: Backend, seed: u64) -> Self {
+        let stage = Stage::new(backend);
         let model = Model::new(pool(), config(), stage.gate().now());
         Self {
             stage,
@@ -88,7 +88,7 @@ impl Trace {
             tally: Tally::default(),
             seen: super::check::Seen::default(),
             direct: Vec::new(),
-            place,
+            backend,
         }
     }
 
@@ -577,7 +577,7 @@ impl Trace {
     /// Ends the process and starts it again.
     pub(super) fn reopen(&mut self) {
         let last = block_on(self.stage.store.chain()).unwrap().end().at;
-        let leave = self.place == Place::Disk && self.dice.once_in(8);
+        let leave = self.backend == Backend::Disk && self.dice.once_in(8);
         let leave = leave && LEFT.fetch_add(1, Ordering::Relaxed) < MOST_LEFT;
         let how = if leave { Ending::Left } else { Ending::Closed };
         self.stage.restart(how);
@@ -654,7 +654,7 @@ impl Trace {
         if self.dice.once_in(3) { Scope::Once } else { *self.dice.pick(&all) }
     }
 
-    pub(super) fn any_say(&mut self) -> Say {
-        *self.dice.pick(&[Say::Approve, Say::Approve, Say::Approve, Say::Reject])
+    pub(super) fn any_say(&mut self) -> Answer {
+        *self.dice.pick(&[Answer::Approve, Answer::Approve, Answer::Approve, Answer::Reject])
     }
 }

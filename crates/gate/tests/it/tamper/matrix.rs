@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_core::Policy;
-use countersign_gate::approval::{Say, Scope};
-use countersign_gate::audit::{self, Draft, Event, Subject};
+use countersign_gate::approval::{Answer, Scope};
+use countersign_gate::audit::{self, Draft, Event, RecordOwner};
 use countersign_gate::clock::Fake;
-use countersign_gate::gate::{Page, Reply, Whose};
+use countersign_gate::gate::{OwnerFilter, Page, PersonAnswer};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::session::Plan;
 use countersign_gate::store::{Batch, Sqlite};
@@ -72,8 +72,11 @@ impl Scene {
         block_on(world.gate.resume(&world.owner)).unwrap();
         let [pending, approved, remembered] =
             [RISKY, SPENT, REMEMBERED].map(|command| world.ask(&shell(command)));
-        world.say(&approved, Say::Approve);
-        let reply = Reply { scope: Scope::Always, ..Reply::plain(remembered, Say::Approve) };
+        world.say(&approved, Answer::Approve);
+        let reply = PersonAnswer {
+            scope: Scope::Always,
+            ..PersonAnswer::plain(remembered, Answer::Approve)
+        };
         block_on(world.gate.answer(&world.owner, reply)).unwrap();
         drop(world.submit(&shell(SAFE)));
         block_on(world.gate.erase(&world.owner, &bob.user().id)).unwrap();
@@ -132,10 +135,10 @@ impl Scene {
     fn complains(&self, gate: &Gate) -> bool {
         let says_so = |error: &dyn std::fmt::Display| error.to_string().contains("tampered");
         let page = Page::default();
-        let all = gate.approvals(&self.owner, &Whose::All, &[], None, &page);
+        let all = gate.approvals(&self.owner, &OwnerFilter::All, &[], None, &page);
         let damaged = block_on(all).is_ok_and(|page| !page.damaged.is_empty());
         let halted = block_on(gate.is_halted()).unwrap_or(true);
-        let reply = Reply::plain(self.pending.clone(), Say::Approve);
+        let reply = PersonAnswer::plain(self.pending.clone(), Answer::Approve);
         let answer = block_on(gate.answer(&self.owner, reply)).err().is_some_and(|e| says_so(&e));
         let spend = block_on(gate.spend(&self.agent, &self.approved, &shell(SPENT)));
         let spend = spend.err().is_some_and(|error| says_so(&error));
@@ -144,10 +147,11 @@ impl Scene {
 }
 
 fn fill(world: &World, records: u32) {
-    let subject = Subject { owner: Some(world.user().to_string()), ..Subject::default() };
+    let record_owner =
+        RecordOwner { owner: Some(world.user().to_string()), ..RecordOwner::default() };
     let draft = |number: u32| {
         let payload = format!("{{\"number\":{number}}}");
-        Draft::new(world.gate.now(), Event::ActionPlanned, subject.clone(), payload, [1; 16])
+        Draft::new(world.gate.now(), Event::ActionPlanned, record_owner.clone(), payload, [1; 16])
     };
     let records = (0..records).map(draft).collect();
     block_on(world.store().commit(Batch { records, ..Batch::default() })).unwrap();

@@ -1,7 +1,7 @@
 //! Lines of a notebook that are not Python: `!command`, `%sx command`, shell cells.
 
 use crate::analyze::{Analysis, shell};
-use crate::place::Scene;
+use crate::location::Scene;
 
 /// Words after a percent sign that run the rest of the line in a shell.
 const LINES: &[&str] = &["sx", "system", "!", "sc", "bash", "sh", "cmd"];

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::tree::{Block, Class, Function, FunctionId, Program, Target};
-use super::value::{Marks, Shape, Value};
+use super::value::{Provenance, Shape, Value};
 use crate::action::Language;
 use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tags};
-use crate::place::Scene;
+use crate::location::Scene;
 use crate::verdict::Span;
 
 mod argument;
@@ -141,7 +141,7 @@ struct Runner<'a> {
     /// An interpreter that waits for its input, and where it was started; see [`prompt`].
     prompt: Option<(String, Option<Span>)>,
     /// The origins of content that was written to files, by path.
-    written: HashMap<String, Marks>,
+    written: HashMap<String, Provenance>,
     /// The working folder, if the program changed it.
     cwd: Option<String>,
     analysis: Analysis,

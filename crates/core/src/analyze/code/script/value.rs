@@ -35,14 +35,14 @@ pub(super) enum Shape {
     Closure(FunctionId, Option<Rc<Value>>),
     Class(Rc<str>),
     Instance(Rc<str>),
-    Thing(Thing),
+    Handle(Handle),
     /// One of several values.
     Any(Rc<Vec<Value>>),
 }
 
 /// A live object of a library.
 #[derive(Debug, Clone)]
-pub(super) enum Thing {
+pub(super) enum Handle {
     /// An open file, by its path.
     File(Rc<String>),
     /// A connection for raw bytes.
@@ -76,9 +76,9 @@ pub(super) enum Storage {
 
 /// The origins of content, as one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Marks(u16);
+pub(super) struct Provenance(u16);
 
-impl Marks {
+impl Provenance {
     pub(super) const NONE: Self = Self(0);
     /// A local file.
     pub(super) const FILE: Self = Self(1);
@@ -123,7 +123,7 @@ impl Marks {
 /// The origin of a value's content.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Origin {
-    pub(super) marks: Marks,
+    pub(super) marks: Provenance,
     /// The file and its class of location.
     pub(super) source: Option<Rc<Source>>,
 }
@@ -136,7 +136,7 @@ pub(super) struct Source {
 }
 
 impl Origin {
-    pub(super) const fn of(marks: Marks) -> Self {
+    pub(super) const fn of(marks: Provenance) -> Self {
         Self { marks, source: None }
     }
 
@@ -174,7 +174,7 @@ impl Value {
     }
 
     pub(super) const fn new(shape: Shape) -> Self {
-        Self { shape, origin: Origin::of(Marks::NONE), depth: 0 }
+        Self { shape, origin: Origin::of(Provenance::NONE), depth: 0 }
     }
 
     /// Creates a value from others.
@@ -192,8 +192,8 @@ impl Value {
         Self::new(Shape::Api(name.into()))
     }
 
-    pub(super) const fn thing(thing: Thing) -> Self {
-        Self::new(Shape::Thing(thing))
+    pub(super) const fn handle(handle: Handle) -> Self {
+        Self::new(Shape::Handle(handle))
     }
 
     pub(super) fn list(items: Vec<Self>) -> Self {
@@ -220,11 +220,11 @@ impl Value {
     }
 
     /// Creates an unknown value with this origin.
-    pub(super) fn from(marks: Marks) -> Self {
+    pub(super) fn from(marks: Provenance) -> Self {
         Self { shape: Shape::Unknown, origin: Origin::of(marks), depth: 0 }
     }
 
-    pub(super) fn marked(mut self, marks: Marks) -> Self {
+    pub(super) fn marked(mut self, marks: Provenance) -> Self {
         self.origin.marks = self.origin.marks.and(marks);
         self
     }
@@ -239,7 +239,7 @@ impl Value {
         Self { shape: Shape::Unknown, origin: self.origin.clone(), depth: 0 }
     }
 
-    pub(super) const fn has(&self, marks: Marks) -> bool {
+    pub(super) const fn has(&self, marks: Provenance) -> bool {
         self.origin.marks.has(marks)
     }
 
@@ -264,7 +264,7 @@ impl Value {
         match &self.shape {
             Shape::Text(text) => text.to_string(),
             Shape::Number(number) => number.to_string(),
-            Shape::Thing(Thing::File(path)) => path.to_string(),
+            Shape::Handle(Handle::File(path)) => path.to_string(),
             Shape::Any(choices) => choices.first().map(Self::as_part).unwrap_or_default(),
             _ => String::from(UNKNOWN),
         }
@@ -273,7 +273,7 @@ impl Value {
     /// Reports whether this may be a path from the root or from home.
     fn is_from_root(&self) -> bool {
         match &self.shape {
-            Shape::Text(text) | Shape::Thing(Thing::File(text)) => text.starts_with(['/', '~']),
+            Shape::Text(text) | Shape::Handle(Handle::File(text)) => text.starts_with(['/', '~']),
             _ => false,
         }
     }
@@ -281,7 +281,7 @@ impl Value {
     /// Returns the cost of examining all of it, in steps.
     pub(super) fn weight(&self) -> u64 {
         let size = match &self.shape {
-            Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text)) => {
+            Shape::Text(text) | Shape::Handle(Handle::File(text) | Handle::Tree(text)) => {
                 text.len() / 64
             }
             Shape::List(items) => items.len() / 8,
@@ -304,7 +304,7 @@ impl Value {
             (Shape::Api(ours), Shape::Api(theirs)) if ours == theirs => self,
             (Shape::Closure(ours, _), Shape::Closure(theirs, _)) if ours == theirs => other,
             (Shape::Instance(ours), Shape::Instance(theirs)) if ours == theirs => self,
-            (Shape::Thing(ours), Shape::Thing(theirs)) if ours.is_like(theirs) => {
+            (Shape::Handle(ours), Shape::Handle(theirs)) if ours.is_like(theirs) => {
                 self.with(&other.origin)
             }
             _ => Self::any(self.choices().iter().chain(other.choices()).cloned().collect()),
@@ -376,7 +376,7 @@ fn together<'a>(values: impl Iterator<Item = &'a Value>) -> (Origin, u8) {
     (origin, depth.saturating_add(1))
 }
 
-impl Thing {
+impl Handle {
     /// Reports whether nothing is lost by keeping only one of both.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {

@@ -29,7 +29,7 @@ pub(super) fn shows(run: &[Lexeme]) -> bool {
 mod tests {
     use crate::context::Context;
     use crate::fact::FactKind;
-    use crate::place::Scene;
+    use crate::location::Scene;
 
     fn shows(sql: &str) -> bool {
         let context = Context::default();

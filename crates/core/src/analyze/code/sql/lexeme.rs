@@ -18,28 +18,29 @@ pub(super) struct Lexeme {
 pub(super) fn read(text: &str, flavour: Flavour) -> Option<Vec<Lexeme>> {
     let dialect = flavour.dialect();
     let tokens = Tokenizer::new(&*dialect, text).tokenize_with_location().ok()?;
-    let mut places = Places { chars: text.char_indices(), line: 1, column: 1, length: text.len() };
+    let mut offsets =
+        Offsets { chars: text.char_indices(), line: 1, column: 1, length: text.len() };
     let mut lexemes = Vec::new();
     for spanned in tokens {
         if matches!(spanned.token, Token::Whitespace(_) | Token::EOF) {
             continue;
         }
-        let start = places.offset(spanned.span.start);
-        let end = places.offset(spanned.span.end);
+        let start = offsets.offset(spanned.span.start);
+        let end = offsets.offset(spanned.span.end);
         lexemes.push(Lexeme { token: spanned.token, start, end });
     }
     Some(lexemes)
 }
 
 /// Converts lines and columns, requested in order, to byte offsets.
-struct Places<'a> {
+struct Offsets<'a> {
     chars: std::str::CharIndices<'a>,
     line: u64,
     column: u64,
     length: usize,
 }
 
-impl Places<'_> {
+impl Offsets<'_> {
     fn offset(&mut self, to: Location) -> usize {
         while (self.line, self.column) < (to.line, to.column) {
             match self.chars.next() {

@@ -6,7 +6,7 @@ use sqlparser::tokenizer::Token;
 use super::flavour::Flavour;
 use super::lexeme::Lexeme;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::{Scene, locate};
+use crate::location::{Scene, locate};
 
 /// Functions that reach out of the database, by dialect.
 const POSTGRES: &[&str] = &[

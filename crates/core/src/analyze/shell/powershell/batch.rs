@@ -66,12 +66,12 @@ impl Walker<'_> {
             }
             _ => {
                 let args = words.iter().map(|word| Arg { span, ..Arg::literal(word.as_str()) });
-                return self.run(args.collect(), stdin);
+                return self.follow_command(args.collect(), stdin);
             }
         };
         line.extend(operands.map(|word| unix_path(word)));
         let args = line.into_iter().map(|word| Arg { span, ..Arg::literal(word) });
-        self.run(args.collect(), stdin)
+        self.follow_command(args.collect(), stdin)
     }
 }
 

@@ -4,7 +4,7 @@ use super::{seeks_secret, shows_environments};
 use crate::analyze::shell::arguments::Arguments;
 use crate::analyze::shell::parameter::names_a_secret;
 use crate::analyze::shell::verb::form;
-use crate::place;
+use crate::location;
 use crate::words::{self, has};
 
 /// Returns the words that determine what a program does: its name, its first operands, its long
@@ -41,7 +41,7 @@ pub(super) fn by_words(name: &str, args: &Arguments<'_>) -> Option<String> {
         verbs.contains(&text) || text.ends_with(":get") || text.starts_with("get-")
     })?;
     let key = args.operands().iter().skip(asked + 1).find(|word| is_secret_key(&word.text));
-    key.map(|key| format!("{name} {}", place::shown(&key.text)))
+    key.map(|key| format!("{name} {}", location::shown(&key.text)))
 }
 
 /// Reports whether a key names a secret: `DB_PASSWORD`, `//registry.example.com/:_authToken`,
@@ -61,7 +61,7 @@ pub(super) fn in_texts(args: &Arguments<'_>) -> Option<String> {
         let lower = word.text.to_ascii_lowercase();
         words::SECRETS_PLACES.iter().any(|place| lower.contains(place))
     })?;
-    Some(place::shown(&word.text).into_owned())
+    Some(location::shown(&word.text).into_owned())
 }
 
 /// Finds an option that reveals secrets: `--show-secrets`, `--with-decryption`,

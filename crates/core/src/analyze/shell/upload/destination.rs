@@ -4,7 +4,7 @@
 use crate::analyze::UNKNOWN;
 use crate::analyze::shell::arguments::Arguments;
 use crate::analyze::shell::value::Arg;
-use crate::place;
+use crate::location;
 use crate::words::{self, has};
 
 /// Reports whether there is an address among the words and all of them are on this machine.
@@ -110,7 +110,7 @@ pub(super) fn is_file(word: &Arg) -> bool {
     if text.contains("://") || text.starts_with('-') || text.contains([' ', '{', '=']) {
         return false;
     }
-    let name = place::base_name(text);
+    let name = location::base_name(text);
     let ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
         !stem.is_empty()
             && (1..=7).contains(&ending.len())

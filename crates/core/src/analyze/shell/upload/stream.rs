@@ -8,7 +8,7 @@ use crate::analyze::shell::arguments::Arguments;
 use crate::analyze::shell::catalogue::{Code, Program};
 use crate::analyze::shell::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -34,7 +34,7 @@ impl Walker<'_> {
             .iter()
             .find(|word| word.text.contains("attachment=") || word.text.contains("attach="));
         if let Some(word) = attaches {
-            let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(LOCAL);
+            let fact = Fact::new(FactKind::Send, location::shown(&word.text)).tagged(LOCAL);
             self.note(fact.at(word.span.or(span)));
         }
         let redirected = stdin.text.is_none() && stdin.taint.has(Tag::Local);
@@ -72,7 +72,7 @@ impl Walker<'_> {
             let kind = word.text.split(':').next().unwrap_or_default();
             let local = kind.is_empty() || matches!(kind, "local" | "file");
             let disk = word.text.starts_with(['/', '.', '~']);
-            place::is_remote(&word.text) && !local && !disk
+            location::is_remote(&word.text) && !local && !disk
         };
         let looks = args.operand(0).is_some_and(|verb| {
             matches!(
@@ -147,7 +147,8 @@ impl Walker<'_> {
             let path = rest.get(host.len()..).unwrap_or_default();
             let encoded = path.contains(UNKNOWN) && word.taint.has(Tag::Encoded);
             if host.contains(UNKNOWN) && host.contains('.') || encoded {
-                let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(word.taint);
+                let fact =
+                    Fact::new(FactKind::Send, location::shown(&word.text)).tagged(word.taint);
                 self.note(fact.at(word.span));
             }
         }
@@ -176,7 +177,7 @@ impl Walker<'_> {
             word.taint.has(Tag::Local) && word.taint.has(Tag::Encoded) && !signs_in
         };
         for word in args.words().iter().filter(encoded) {
-            let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(word.taint);
+            let fact = Fact::new(FactKind::Send, location::shown(&word.text)).tagged(word.taint);
             self.note(fact.at(word.span));
         }
     }
@@ -184,7 +185,7 @@ impl Walker<'_> {
     /// Records data in the words of a program that sends its words.
     pub(super) fn told_words(&mut self, args: &Arguments<'_>) {
         for word in args.words().iter().filter(|word| word.taint.has(Tag::Local)) {
-            let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(word.taint);
+            let fact = Fact::new(FactKind::Send, location::shown(&word.text)).tagged(word.taint);
             self.note(fact.at(word.span));
         }
     }
@@ -218,7 +219,7 @@ impl Walker<'_> {
                     *option == "--reverse" || !option.starts_with("--") && option.contains('R')
                 });
                 if DELETES.contains(&verb) && !rest.is_empty() {
-                    let subject = format!("{name}: {}", place::shown(command.trim()));
+                    let subject = format!("{name}: {}", location::shown(command.trim()));
                     self.note(Fact::new(FactKind::RemoteDelete, subject).at(text.span.or(span)));
                 }
                 if !has(words::SENDS_PUTS, verb) || (verb == "mirror" && !reversed) {

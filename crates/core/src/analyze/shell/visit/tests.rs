@@ -5,7 +5,7 @@ use super::*;
 use crate::analyze::shell::{MOST_TEXT, walk};
 use crate::example::example_context;
 use crate::fact::FactKind;
-use crate::place::Scene;
+use crate::location::Scene;
 use crate::{Action, Policy, Verdict, judge};
 
 #[path = "../../../../tests/support/rows.rs"]

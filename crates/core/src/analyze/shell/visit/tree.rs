@@ -4,8 +4,8 @@ use shuck_ast::{
     ArithmeticExpr, ArithmeticExprNode, ArithmeticLvalue, ArrayElem, Assignment, AssignmentValue,
     BourneParameterExpansion as Bourne, CommandSubstitutionSyntax, Comment, ConditionalExpr,
     HeredocBodyPart, ParameterExpansion, ParameterOp, Pattern, PatternPart, Redirect,
-    RedirectTarget, SourceText, Span as Place, Stmt, StmtSeq, Subscript, TextRange, VarRef, Word,
-    WordPart, WordPartNode,
+    RedirectTarget, SourceText, Span as SyntaxSpan, Stmt, StmtSeq, Subscript, TextRange, VarRef,
+    Word, WordPart, WordPartNode,
 };
 
 use super::{Found, Runs, script_in_brackets};
@@ -29,7 +29,7 @@ pub(crate) enum Node<'t> {
     /// A text that the grammar leaves unread.
     Text(&'t SourceText),
     /// The span of such a text.
-    Place(Place),
+    SyntaxSpan(SyntaxSpan),
 }
 
 /// The substitutions in a part of the tree.
@@ -70,8 +70,8 @@ impl<'t> Visitor<'_, 't> {
             self.node(node);
         }
         // An expression is in the tree both as a word and as arithmetic.
-        let start = |found: &mut Found<'_>| found.place.start.offset();
-        self.tree.found.sort_by_key(|found| found.place.start.offset());
+        let start = |found: &mut Found<'_>| found.syntax_span.start.offset();
+        self.tree.found.sort_by_key(|found| found.syntax_span.start.offset());
         self.tree.found.dedup_by_key(start);
         self.tree
     }
@@ -101,7 +101,7 @@ impl<'t> Visitor<'_, 't> {
             Node::Assignment(assignment) => self.assignment(assignment),
             Node::Redirect(redirect) => self.redirect(redirect),
             Node::Text(text) => self.text(text.slice(self.src), text.span()),
-            Node::Place(place) => self.text(place.slice(self.src), place),
+            Node::SyntaxSpan(syntax_span) => self.text(syntax_span.slice(self.src), syntax_span),
         }
     }
 
@@ -120,14 +120,14 @@ impl<'t> Visitor<'_, 't> {
     }
 
     /// Records that no substitution opens here, or that it is read in another way.
-    pub(super) fn quiet(&mut self, place: Place) {
-        self.tree.quiet.push((place.start.offset(), place.end.offset()));
+    pub(super) fn quiet(&mut self, syntax_span: SyntaxSpan) {
+        self.tree.quiet.push((syntax_span.start.offset(), syntax_span.end.offset()));
     }
 
-    fn text(&mut self, text: &str, place: Place) {
-        self.quiet(place);
+    fn text(&mut self, text: &str, syntax_span: SyntaxSpan) {
+        self.quiet(syntax_span);
         if text.contains("$(") || text.contains('`') {
-            self.tree.found.push(Found { runs: Runs::Text(text.to_owned()), place });
+            self.tree.found.push(Found { runs: Runs::Text(text.to_owned()), syntax_span });
         }
     }
 
@@ -135,9 +135,9 @@ impl<'t> Visitor<'_, 't> {
     pub(super) fn expression(
         &mut self,
         expression: Option<&'t ArithmeticExprNode>,
-        place: Option<Place>,
+        syntax_span: Option<SyntaxSpan>,
     ) {
-        let unread = place.map(Node::Place);
+        let unread = syntax_span.map(Node::SyntaxSpan);
         self.waiting.extend(expression.map(Node::Arithmetic).or(unread));
     }
 
@@ -145,7 +145,7 @@ impl<'t> Visitor<'_, 't> {
         match &part.kind {
             WordPart::SingleQuoted { .. } => self.quiet(part.span),
             WordPart::Literal(_) | WordPart::Variable(_) | WordPart::PrefixMatch { .. } => {}
-            WordPart::ZshQualifiedGlob(_) => self.waiting.push(Node::Place(part.span)),
+            WordPart::ZshQualifiedGlob(_) => self.waiting.push(Node::SyntaxSpan(part.span)),
             WordPart::DoubleQuoted { parts, .. } => {
                 self.waiting.extend(parts.iter().map(Node::Part));
             }
@@ -154,7 +154,7 @@ impl<'t> Visitor<'_, 't> {
             }
             WordPart::ProcessSubstitution { body, is_input } => {
                 let runs = Runs::Process { body, is_input: *is_input };
-                self.tree.found.push(Found { runs, place: part.span });
+                self.tree.found.push(Found { runs, syntax_span: part.span });
                 self.waiting.extend(self.inside.then_some(Node::Seq(body)));
             }
             WordPart::ArithmeticExpansion { expression_word_ast, .. } => {
@@ -186,12 +186,12 @@ impl<'t> Visitor<'_, 't> {
     }
 
     /// Visits `$((…))`.
-    fn expansion(&mut self, word: &'t Word, place: Place) {
-        self.tree.opened.push(place.start.offset());
-        match script_in_brackets(place.slice(self.src)) {
+    fn expansion(&mut self, word: &'t Word, syntax_span: SyntaxSpan) {
+        self.tree.opened.push(syntax_span.start.offset());
+        match script_in_brackets(syntax_span.slice(self.src)) {
             Some(script) => {
-                self.quiet(place);
-                self.tree.found.push(Found { runs: Runs::Script(script.to_owned()), place });
+                self.quiet(syntax_span);
+                self.tree.found.push(Found { runs: Runs::Script(script.to_owned()), syntax_span });
             }
             None => self.words([word]),
         }
@@ -201,22 +201,22 @@ impl<'t> Visitor<'_, 't> {
         &mut self,
         body: &'t StmtSeq,
         syntax: CommandSubstitutionSyntax,
-        place: Place,
+        syntax_span: SyntaxSpan,
     ) {
         // Between backticks, a text with backslashes is parsed again as another text.
-        let anew =
-            syntax == CommandSubstitutionSyntax::Backtick && place.slice(self.src).contains('\\');
+        let anew = syntax == CommandSubstitutionSyntax::Backtick
+            && syntax_span.slice(self.src).contains('\\');
         self.waiting.extend((self.inside && !anew).then_some(Node::Seq(body)));
-        self.tree.opened.push(place.start.offset());
+        self.tree.opened.push(syntax_span.start.offset());
         if anew {
-            self.quiet(place);
+            self.quiet(syntax_span);
         }
-        self.tree.found.push(Found { runs: Runs::Command(body, syntax), place });
+        self.tree.found.push(Found { runs: Runs::Command(body, syntax), syntax_span });
     }
 
     fn parameter(&mut self, parameter: &'t ParameterExpansion) {
         let Some(bourne) = parameter.bourne() else {
-            self.waiting.push(Node::Place(parameter.span));
+            self.waiting.push(Node::SyntaxSpan(parameter.span));
             return;
         };
         match bourne {
@@ -353,14 +353,14 @@ impl<'t> Visitor<'_, 't> {
         if !heredoc.body.mode.expands() {
             self.quiet(heredoc.body.span);
         }
-        for (part, place) in heredoc.body.parts_with_spans() {
+        for (part, syntax_span) in heredoc.body.parts_with_spans() {
             match part {
                 HeredocBodyPart::Literal(_) | HeredocBodyPart::Variable(_) => {}
                 HeredocBodyPart::CommandSubstitution { body, syntax } => {
-                    self.command_substitution(body, *syntax, place);
+                    self.command_substitution(body, *syntax, syntax_span);
                 }
                 HeredocBodyPart::ArithmeticExpansion { expression_word_ast, .. } => {
-                    self.expansion(expression_word_ast, place);
+                    self.expansion(expression_word_ast, syntax_span);
                 }
                 HeredocBodyPart::Parameter(parameter) => {
                     self.waiting.push(Node::Parameter(parameter));

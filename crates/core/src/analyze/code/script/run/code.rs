@@ -3,7 +3,7 @@
 use super::process::hides;
 use super::{Args, Runner};
 use crate::action::Language;
-use crate::analyze::code::script::value::{Marks, Shape, Value};
+use crate::analyze::code::script::value::{Provenance, Shape, Value};
 use crate::analyze::code::{self};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
@@ -52,7 +52,7 @@ impl Runner<'_> {
     /// Follows a file that runs as code.
     pub(super) fn run_file(&mut self, path: &Value, span: Option<Span>) -> Value {
         let content = self.content(path);
-        if content.has(Marks::FETCHED) || path.has(Marks::FETCHED) {
+        if content.has(Provenance::FETCHED) || path.has(Provenance::FETCHED) {
             self.fact(FactKind::RemoteCode, "a script", Tags::NONE, span);
         } else if let Some(text) = path.known_text() {
             self.foreign_file(&text.clone(), span);
@@ -62,14 +62,14 @@ impl Runner<'_> {
 
     /// Follows a deserialisation, which can run any code that the bytes name.
     pub(super) fn unpickle(&mut self, bytes: &Value, span: Option<Span>) -> Value {
-        if bytes.has(Marks::FETCHED.and(Marks::RECEIVED)) {
+        if bytes.has(Provenance::FETCHED.and(Provenance::RECEIVED)) {
             self.fact(FactKind::RemoteCode, "serialised objects", Tags::NONE, span);
         } else if bytes.known_text().is_some_and(|text| names_code(text))
-            || (self.language == Language::Ruby && bytes.has(Marks::FILE))
+            || (self.language == Language::Ruby && bytes.has(Provenance::FILE))
         {
             self.unknown(FactKind::UnknownCode, "serialised objects", span);
         }
-        bytes.derived().marked(Marks::DECODED)
+        bytes.derived().marked(Provenance::DECODED)
     }
 
     /// Records a module whose text is in its address, or comes from the network.
@@ -143,6 +143,6 @@ fn names_code(text: &str) -> bool {
 /// project.
 fn is_own_file(code: &Value) -> bool {
     let within = Tags::of(&[Tag::Workspace]);
-    code.has(Marks::FILE)
+    code.has(Provenance::FILE)
         && code.origin.source.as_ref().is_some_and(|source| source.tags.any(within))
 }

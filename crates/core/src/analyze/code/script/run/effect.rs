@@ -6,9 +6,9 @@ use super::network::socket;
 use super::{Args, Runner};
 use crate::action::Language;
 use crate::analyze::code::script::api::Effect;
-use crate::analyze::code::script::value::{Marks, Shape, Storage, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Provenance, Shape, Storage, Value};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 mod value;
@@ -32,7 +32,7 @@ impl Runner<'_> {
     /// Records work files that lose their content.
     pub(super) fn emptied(&mut self, path: &Value, span: Option<Span>) {
         for choice in path.choices() {
-            let (Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text))) =
+            let (Shape::Text(text) | Shape::Handle(Handle::File(text) | Handle::Tree(text))) =
                 &choice.shape
             else {
                 continue;
@@ -40,9 +40,10 @@ impl Runner<'_> {
             let tags = self.located(text);
             let is_own = tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
                 && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp]));
-            let is_work = place::is_work(place::base_name(text)) || choice.has(Marks::WALKED);
+            let is_work =
+                location::is_work(location::base_name(text)) || choice.has(Provenance::WALKED);
             if is_own && is_work && !self.written.contains_key(text.as_str()) {
-                self.fact(FactKind::Empty, &place::shown(text), tags, span);
+                self.fact(FactKind::Empty, &location::shown(text), tags, span);
             }
         }
     }
@@ -139,7 +140,7 @@ impl Runner<'_> {
     /// Returns a stream that writes to the file of this path.
     fn handle_of(path: &Value) -> Value {
         match &path.shape {
-            Shape::Text(text) => Value::thing(Thing::File(Rc::clone(text))),
+            Shape::Text(text) => Value::handle(Handle::File(Rc::clone(text))),
             _ => Value::unknown(),
         }
     }
@@ -166,7 +167,7 @@ impl Runner<'_> {
             self.call_back(args, &folder.derived());
             return folder.derived();
         };
-        let below = Value::new(Shape::Text(Rc::clone(&path))).marked(Marks::WALKED);
+        let below = Value::new(Shape::Text(Rc::clone(&path))).marked(Provenance::WALKED);
         if self.language == Language::Perl {
             self.assign(&super::Target::Name("$_".into()), below.clone());
             self.assign(&super::Target::Name("$File::Find::name".into()), below.clone());
@@ -175,7 +176,7 @@ impl Runner<'_> {
         if let Some(wanted) = wanted {
             self.call(&wanted, &Args::of([below]), span);
         }
-        Value::thing(Thing::Tree(path))
+        Value::handle(Handle::Tree(path))
     }
 
     fn on_processes(&mut self, effect: Effect, args: &Args, span: Option<Span>) -> Option<Value> {
@@ -203,8 +204,8 @@ impl Runner<'_> {
                 self.redirect(args, span);
                 Value::unknown()
             }
-            Effect::Processes => Value::thing(Thing::Processes).marked(Marks::WALKED),
-            Effect::Itself => Value::thing(Thing::Itself),
+            Effect::Processes => Value::handle(Handle::Processes).marked(Provenance::WALKED),
+            Effect::Itself => Value::handle(Handle::Itself),
             Effect::Eval => self.eval(&args.at(0), span),
             Effect::Compile if self.language == Language::Javascript => {
                 let body = args.positional().last().cloned().unwrap_or_default();
@@ -243,7 +244,7 @@ impl Runner<'_> {
         self.feed_named(args, span);
         let given = match self.language {
             Language::Ruby => process.clone(),
-            _ => Value::from(Marks::OUTPUT),
+            _ => Value::from(Provenance::OUTPUT),
         };
         self.call_back(args, &given);
         process
@@ -289,7 +290,7 @@ impl Runner<'_> {
             }
             Effect::Sender => {
                 self.reaches_metadata(args, span);
-                let sender = Value::thing(Thing::Sender);
+                let sender = Value::handle(Handle::Sender);
                 self.call_back(args, &sender);
                 sender
             }
@@ -308,17 +309,17 @@ impl Runner<'_> {
                 if name.rsplit_once('.').is_some_and(|(_, last)| last == "text") {
                     return args.at(0);
                 }
-                return Value::thing(Thing::Database(storage, dialect));
+                return Value::handle(Handle::Database(storage, dialect));
             }
             Effect::Print => self.print(args, span),
             Effect::FindSecrets => {
                 self.fact(FactKind::SecretSearch, name, Tags::NONE, span);
-                return Value::from(Marks::CREDENTIAL);
+                return Value::from(Provenance::CREDENTIAL);
             }
             Effect::Capture => {
                 self.fact(FactKind::Capture, name, Tags::NONE, span);
-                self.call_back(args, &Value::from(Marks::CREDENTIAL));
-                return Value::from(Marks::CREDENTIAL);
+                self.call_back(args, &Value::from(Provenance::CREDENTIAL));
+                return Value::from(Provenance::CREDENTIAL);
             }
             Effect::Schedule => self.fact(FactKind::Schedule, name, Tags::NONE, span),
             Effect::SetVariable => {
@@ -348,16 +349,16 @@ impl Runner<'_> {
             let handle = handle.value.clone();
             let data =
                 self.join(&Value::text(""), &Value::list(args.positional().cloned().collect()));
-            if matches!(handle.shape, Shape::Thing(Thing::Process)) {
+            if matches!(handle.shape, Shape::Handle(Handle::Process)) {
                 self.feed(&data, span);
             }
-            if handle.has(Marks::SOCKET) {
+            if handle.has(Provenance::SOCKET) {
                 self.send(&data, span);
             }
             self.remember(&handle, &data);
             return;
         }
-        if args.joined().has(Marks::ENVIRONMENT) {
+        if args.joined().has(Provenance::ENVIRONMENT) {
             self.fact(FactKind::SecretPrint, "the environment", Tags::NONE, span);
         }
     }

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::{Args, Runner};
 use crate::action::Language;
 use crate::analyze::UNKNOWN;
-use crate::analyze::code::script::value::{Marks, Origin, Shape, Source, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Origin, Provenance, Shape, Source, Value};
 use crate::fact::{FactKind, Tag, Tags};
-use crate::place::{self, locate};
+use crate::location::{self, locate};
 use crate::verdict::Span;
 
 impl Runner<'_> {
@@ -37,11 +37,11 @@ impl Runner<'_> {
 
     fn touch_one(&mut self, kind: FactKind, path: &Value, extra: Tags, span: Option<Span>) {
         let text = match &path.shape {
-            Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text)) => {
+            Shape::Text(text) | Shape::Handle(Handle::File(text) | Handle::Tree(text)) => {
                 text.to_string()
             }
             _ => {
-                if !self.supposed && !path.has(Marks::CREATED) {
+                if !self.supposed && !path.has(Provenance::CREATED) {
                     let tags = extra.with(Tag::Unknown);
                     self.fact(kind, "…", tags, span);
                 }
@@ -53,24 +53,24 @@ impl Runner<'_> {
         }
         self.spend(8 + text.len() as u64 / 16);
         let (text, mut tags) = self.place_of(&text, path);
-        if path.has(Marks::WALKED) {
+        if path.has(Provenance::WALKED) {
             tags = tags.with(Tag::Recursive).with(Tag::Many);
         }
         let marks = self.written.get(&text).copied();
-        if path.has(Marks::CREATED) || (kind == FactKind::Delete && marks.is_some()) {
+        if path.has(Provenance::CREATED) || (kind == FactKind::Delete && marks.is_some()) {
             tags = tags.with(Tag::Created);
         }
-        if marks.is_some_and(|marks| marks.has(Marks::FETCHED)) {
+        if marks.is_some_and(|marks| marks.has(Provenance::FETCHED)) {
             tags = tags.with(Tag::Fetched);
         }
-        self.fact(kind, &place::shown(&text), tags.and(extra).derived(), span);
+        self.fact(kind, &location::shown(&text), tags.and(extra).derived(), span);
     }
 
     /// Returns the path and its location tags; a filtered part of the workspace's root folder does
     /// not count as the root itself.
     fn place_of(&self, text: &str, path: &Value) -> (String, Tags) {
         let tags = self.located(text);
-        let all = text == "*" || text.ends_with("/*") || path.has(Marks::WALKED);
+        let all = text == "*" || text.ends_with("/*") || path.has(Provenance::WALKED);
         if all && self.is_picked() && tags.has(Tag::WorkspaceRoot) {
             return (text.to_owned(), tags.without(Tag::WorkspaceRoot).with(Tag::Many));
         }
@@ -86,19 +86,19 @@ impl Runner<'_> {
     /// Returns the content of the files that a value names.
     pub(super) fn content(&self, path: &Value) -> Value {
         self.spend(8 * path.choices().len() as u64 + path.weight());
-        let mut content = Value::from(Marks::FILE);
+        let mut content = Value::from(Provenance::FILE);
         for choice in path.choices() {
-            if let Shape::Text(text) | Shape::Thing(Thing::File(text)) = &choice.shape {
-                let mut marks = Marks::FILE;
+            if let Shape::Text(text) | Shape::Handle(Handle::File(text)) = &choice.shape {
+                let mut marks = Provenance::FILE;
                 // Reading back a downloaded file counts as downloading it.
                 let written = self.written.get(text.as_str()).copied().unwrap_or_default();
-                for mark in [Marks::FETCHED, Marks::DECODED] {
+                for mark in [Provenance::FETCHED, Provenance::DECODED] {
                     if written.has(mark) {
                         marks = marks.and(mark);
                     }
                 }
                 let source = Source {
-                    subject: place::shown(text).as_ref().into(),
+                    subject: location::shown(text).as_ref().into(),
                     tags: self.located(text),
                 };
                 content.origin.join(&Origin { marks, source: Some(Rc::new(source)) });
@@ -125,7 +125,7 @@ impl Runner<'_> {
     pub(super) fn remember(&mut self, path: &Value, content: &Value) {
         const MOST_FILES: usize = 256;
         for choice in path.choices() {
-            if let Shape::Text(text) | Shape::Thing(Thing::File(text)) = &choice.shape
+            if let Shape::Text(text) | Shape::Handle(Handle::File(text)) = &choice.shape
                 && self.written.len() < MOST_FILES
             {
                 let known = self.written.entry(text.to_string()).or_default();
@@ -143,7 +143,7 @@ impl Runner<'_> {
             }
             _ => (args.at(0), args.at(1)),
         };
-        if matches!(path.shape, Shape::Thing(Thing::Socket)) || path.has(Marks::SOCKET) {
+        if matches!(path.shape, Shape::Handle(Handle::Socket)) || path.has(Provenance::SOCKET) {
             return path;
         }
         // Ruby: `open("|command")`.
@@ -158,7 +158,7 @@ impl Runner<'_> {
         let is_url = path.known_text().is_some_and(|text| text.contains("://"));
         if is_url && !path.known_text().is_some_and(|text| text.starts_with("file:")) {
             self.reaches_metadata(args, span);
-            return Value::thing(Thing::Response).marked(Marks::FETCHED);
+            return Value::handle(Handle::Response).marked(Provenance::FETCHED);
         }
         let mode = match &mode.shape {
             Shape::Text(mode) => mode.to_string(),
@@ -198,8 +198,8 @@ impl Runner<'_> {
             .iter()
             .map(|choice| {
                 let shape = match &choice.shape {
-                    Shape::Text(text) | Shape::Thing(Thing::File(text)) => {
-                        Shape::Thing(Thing::File(Rc::clone(text)))
+                    Shape::Text(text) | Shape::Handle(Handle::File(text)) => {
+                        Shape::Handle(Handle::File(Rc::clone(text)))
                     }
                     _ => Shape::Unknown,
                 };
@@ -248,10 +248,10 @@ impl Runner<'_> {
     fn duplicate(&mut self, stream: &Value, mode: &str, from: &Value, span: Option<Span>) -> Value {
         let standard = matches!(&stream.shape, Shape::Api(name)
             if matches!(&**name, "STDIN" | "STDOUT" | "STDERR"))
-            || stream.has(Marks::INPUT);
+            || stream.has(Provenance::INPUT);
         let name: Rc<str> = mode.rsplit(['&', '=']).next().unwrap_or_default().trim().into();
         let source = if name.is_empty() { from.clone() } else { self.lookup(&name) };
-        let connection = source.has(Marks::SOCKET) || self.connected.is_some();
+        let connection = source.has(Provenance::SOCKET) || self.connected.is_some();
         if standard && connection {
             self.redirected = self.redirected.or(span);
         }
@@ -281,7 +281,7 @@ impl Runner<'_> {
         if args.count() == 1 {
             return match &first.shape {
                 Shape::Text(_) | Shape::Any(_) => first.clone(),
-                Shape::Thing(Thing::File(path)) => Value::new(Shape::Text(Rc::clone(path))),
+                Shape::Handle(Handle::File(path)) => Value::new(Shape::Text(Rc::clone(path))),
                 _ => first.derived(),
             };
         }
@@ -297,7 +297,7 @@ impl Runner<'_> {
             .iter()
             .map(|choice| match &choice.shape {
                 Shape::Text(text) => {
-                    let own = choice.has(Marks::OWN);
+                    let own = choice.has(Provenance::OWN);
                     let at_top = self.scene.workspace() == Some(text.as_str());
                     if own && at_top {
                         return choice.clone();
@@ -337,13 +337,13 @@ impl Runner<'_> {
                 let base = self.cwd.clone().or_else(|| self.scene.cwd.map(str::to_owned));
                 let from = base.unwrap_or_else(|| UNKNOWN.to_string());
                 let full = if text.starts_with(['/', '~']) {
-                    place::absolute(text, &self.scene)
+                    location::absolute(text, &self.scene)
                 } else {
-                    place::normalize(&format!("{from}/{text}"))
+                    location::normalize(&format!("{from}/{text}"))
                 };
                 self.cwd = Some(full);
             }
-            None if !path.has(Marks::OWN.and(Marks::CREATED)) => {
+            None if !path.has(Provenance::OWN.and(Provenance::CREATED)) => {
                 self.cwd = Some(UNKNOWN.to_string());
             }
             None => {}

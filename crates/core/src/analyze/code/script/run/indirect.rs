@@ -187,7 +187,7 @@ impl Runner<'_> {
     /// Records code in a file outside the project.
     pub(super) fn foreign_file(&mut self, path: &str, span: Option<Span>) {
         use crate::fact::Tag;
-        let place = crate::place::locate(path, &self.scene);
+        let place = crate::location::locate(path, &self.scene);
         if path.starts_with(['/', '~']) && !place.any(Tags::of(&[Tag::Workspace, Tag::System])) {
             self.unknown(FactKind::UnknownCode, path, span);
         }

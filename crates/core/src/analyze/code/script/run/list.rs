@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Args, Runner, decode};
 use crate::action::Language;
-use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Provenance, Shape, Value};
 
 impl Runner<'_> {
     /// Returns an item of a list, a map, a file or a folder.
@@ -27,14 +27,14 @@ impl Runner<'_> {
                 Value::any(choices.iter().map(|choice| self.item(choice)).collect())
             }
             // `os.walk` yields a folder, the folders in it and the files in it.
-            Shape::Thing(Thing::Tree(path)) => {
-                let names = || Value::list(vec![Value::text("*").marked(Marks::WALKED)]);
-                let folder = Value::new(Shape::Text(Rc::clone(path))).marked(Marks::WALKED);
-                Value::list(vec![folder, names(), names()]).marked(Marks::WALKED)
+            Shape::Handle(Handle::Tree(path)) => {
+                let names = || Value::list(vec![Value::text("*").marked(Provenance::WALKED)]);
+                let folder = Value::new(Shape::Text(Rc::clone(path))).marked(Provenance::WALKED);
+                Value::list(vec![folder, names(), names()]).marked(Provenance::WALKED)
             }
-            Shape::Thing(Thing::Socket) => Value::from(Marks::RECEIVED),
-            Shape::Thing(Thing::Response) => Value::from(Marks::FETCHED),
-            Shape::Thing(Thing::Processes) => list.clone(),
+            Shape::Handle(Handle::Socket) => Value::from(Provenance::RECEIVED),
+            Shape::Handle(Handle::Response) => Value::from(Provenance::FETCHED),
+            Shape::Handle(Handle::Processes) => list.clone(),
             // A glob represents every name that matches it.
             Shape::Text(text) if text.contains('*') => list.clone(),
             _ => list.derived(),
@@ -105,8 +105,8 @@ impl Runner<'_> {
                 .collect::<Option<String>>()
         };
         match text.or_else(characters) {
-            Some(text) => Value::text(text).marked(Marks::DECODED),
-            None => Value::from(Marks::DECODED),
+            Some(text) => Value::text(text).marked(Provenance::DECODED),
+            None => Value::from(Provenance::DECODED),
         }
     }
 

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::{Args, Runner, decode, text};
 use crate::action::Language;
-use crate::analyze::code::script::value::{Marks, Shape, Value};
+use crate::analyze::code::script::value::{Provenance, Shape, Value};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
-mod thing;
+mod handle;
 
 impl Runner<'_> {
     pub(super) fn call_method(
@@ -40,9 +40,9 @@ impl Runner<'_> {
                 let pairs = Rc::clone(pairs);
                 self.map_method(&pairs, object, name, args)
             }
-            Shape::Thing(thing) => {
-                let thing = thing.clone();
-                self.thing_method(&thing, object, name, args, span)
+            Shape::Handle(handle) => {
+                let handle = handle.clone();
+                self.thing_method(&handle, object, name, args, span)
             }
             Shape::Closure(..) | Shape::Class(_) | Shape::Instance(_) => {
                 self.function_method(object, name, args, span)
@@ -187,7 +187,7 @@ impl Runner<'_> {
                 return Some(Value::list(vec![self.join_paths(object, &all)]));
             }
             "glob" | "rglob" => {
-                let marks = if name == "rglob" { Marks::WALKED } else { Marks::NONE };
+                let marks = if name == "rglob" { Provenance::WALKED } else { Provenance::NONE };
                 let path = self.join_paths(object, &args.at(0));
                 return Some(Value::list(vec![path.marked(marks)]));
             }
@@ -218,12 +218,12 @@ impl Runner<'_> {
         if let Some(value) = known.or_else(|| self.handed_over(name, args, span)) {
             return value;
         }
-        if object.has(Marks::SOCKET) {
+        if object.has(Provenance::SOCKET) {
             return self.socket_method(object, name, args, span);
         }
         match &**name {
             "recv" | "recvfrom" | "recv_bytes" | "sysread" | "recv_string" => {
-                return Value::from(Marks::RECEIVED);
+                return Value::from(Provenance::RECEIVED);
             }
             "execute" | "executemany" | "executescript" | "query" | "exec" | "raw" | "do"
             | "run" | "prepare" | "execute_sql" | "exec_query" | "fetch" | "fetchval"
@@ -234,17 +234,17 @@ impl Runner<'_> {
                 self.touch(FactKind::Delete, object, Tags::NONE, span);
             }
             "read_text" | "read_bytes" => return self.read(object, span),
-            name if thing::UNPACKING.contains(&name)
+            name if handle::UNPACKING.contains(&name)
                 && args.get(usize::from(name == "extract"), "path").known_text().is_some() =>
             {
-                self.unpack(object, &thing::unpacked_into(name, args), span);
+                self.unpack(object, &handle::unpacked_into(name, args), span);
             }
             "fdopen" | "reopen"
-                if (args.joined().has(Marks::SOCKET) || self.connected.is_some()) =>
+                if (args.joined().has(Provenance::SOCKET) || self.connected.is_some()) =>
             {
                 self.redirected = self.redirected.or(span);
             }
-            "pipe" if object.has(Marks::OUTPUT) || args.at(0).has(Marks::OUTPUT) => {
+            "pipe" if object.has(Provenance::OUTPUT) || args.at(0).has(Provenance::OUTPUT) => {
                 return self.pipe(object, args, span);
             }
             "send" | "public_send" | "__send__" if self.language == Language::Ruby => {
@@ -277,7 +277,7 @@ fn coding(args: &Args) -> Option<super::super::api::Coding> {
 /// Decodes a text, or only marks it as decoded.
 pub(super) fn decoded(coding: super::super::api::Coding, text: &str, object: &Value) -> Value {
     match decode::decode(coding, text) {
-        Some(plain) => Value::text(plain).with(&object.origin).marked(Marks::DECODED),
-        None => object.derived().marked(Marks::DECODED),
+        Some(plain) => Value::text(plain).with(&object.origin).marked(Provenance::DECODED),
+        None => object.derived().marked(Provenance::DECODED),
     }
 }

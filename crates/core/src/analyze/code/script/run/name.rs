@@ -7,7 +7,7 @@ use crate::action::Language;
 use crate::analyze::UNKNOWN;
 use crate::analyze::code::script::api;
 use crate::analyze::code::script::tree::{FunctionId, Target};
-use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Provenance, Shape, Value};
 use crate::fact::{Fact, FactKind};
 
 /// Variables that make other programs run code.
@@ -62,22 +62,22 @@ impl Runner<'_> {
 
     /// Returns a value that every program of the language starts with.
     fn provided(&self, name: &str) -> Option<Value> {
-        let own = || Value::text(self.own_file()).marked(Marks::OWN);
+        let own = || Value::text(self.own_file()).marked(Provenance::OWN);
         Some(match (self.language, name) {
             (Language::Python, "__file__")
             | (Language::Javascript, "__filename")
             | (Language::Ruby, "__FILE__" | "$0" | "$PROGRAM_NAME")
             | (Language::Perl, "$0" | "__FILE__") => own(),
             (Language::Javascript, "__dirname") | (Language::Ruby, "__dir__") => {
-                Value::text(self.scene.workspace().unwrap_or(".")).marked(Marks::OWN)
+                Value::text(self.scene.workspace().unwrap_or(".")).marked(Provenance::OWN)
             }
             (Language::Perl, "%ENV") | (Language::Ruby, "ENV") => environment(),
             (Language::Perl, "@ARGV" | "STDIN") | (Language::Ruby, "ARGV") => {
-                Value::from(Marks::INPUT)
+                Value::from(Provenance::INPUT)
             }
             (Language::Perl, "$^X") => Value::text("perl"),
             (Language::Perl | Language::Ruby, "$$" | "$PID" | "$PROCESS_ID") => {
-                Value::thing(Thing::Itself)
+                Value::handle(Handle::Itself)
             }
             _ => return None,
         })
@@ -114,10 +114,10 @@ impl Runner<'_> {
                     None => Value::member(object, name),
                 }
             }
-            Shape::Thing(Thing::Environment) if self.language == Language::Javascript => {
+            Shape::Handle(Handle::Environment) if self.language == Language::Javascript => {
                 self.variable(&Value::text(&**name))
             }
-            Shape::Thing(thing) => Self::thing_member(thing, &object, name),
+            Shape::Handle(handle) => Self::thing_member(handle, &object, name),
             Shape::Text(text) => match text_member(text, name) {
                 Some(value) => value.with(&object.origin),
                 None => Value::member(object, name),
@@ -146,15 +146,17 @@ impl Runner<'_> {
         }
         let full = api::canonical(self.language, &format!("{api}.{name}"));
         match &*full {
-            "document.cookie" => Value::from(Marks::CREDENTIAL),
+            "document.cookie" => Value::from(Provenance::CREDENTIAL),
             "os.environ" | "process.env" | "os.environb" | "Deno.env" | "Bun.env" => environment(),
             "sys.executable" | "process.execPath" | "process.argv0" => {
                 let program = if self.language == Language::Python { "python3" } else { "node" };
                 Value::text(program)
             }
-            "sys.argv" | "process.argv" | "Deno.args" | "sys.stdin" => Value::from(Marks::INPUT),
+            "sys.argv" | "process.argv" | "Deno.args" | "sys.stdin" => {
+                Value::from(Provenance::INPUT)
+            }
             "os.sep" | "path.sep" => Value::text("/"),
-            "process.pid" | "Deno.pid" => Value::thing(Thing::Itself),
+            "process.pid" | "Deno.pid" => Value::handle(Handle::Itself),
             "os.devnull" => Value::text("/dev/null"),
             "os.linesep" | "os.EOL" => Value::text("\n"),
             "os.curdir" => Value::text("."),
@@ -163,19 +165,19 @@ impl Runner<'_> {
         }
     }
 
-    fn thing_member(thing: &Thing, object: &Value, name: &Rc<str>) -> Value {
-        match (thing, &**name) {
-            (Thing::File(path), "name" | "path" | "filename") => {
+    fn thing_member(handle: &Handle, object: &Value, name: &Rc<str>) -> Value {
+        match (handle, &**name) {
+            (Handle::File(path), "name" | "path" | "filename") => {
                 Value::new(Shape::Text(Rc::clone(path))).with(&object.origin)
             }
-            (Thing::Process, "stdin") => object.clone(),
-            (Thing::Process, "stdout" | "stderr" | "output" | "pid" | "stdio") => {
-                Value::from(Marks::OUTPUT)
+            (Handle::Process, "stdin") => object.clone(),
+            (Handle::Process, "stdout" | "stderr" | "output" | "pid" | "stdio") => {
+                Value::from(Provenance::OUTPUT)
             }
-            (Thing::Response, "text" | "content" | "body" | "data" | "raw") => {
-                Value::from(Marks::FETCHED)
+            (Handle::Response, "text" | "content" | "body" | "data" | "raw") => {
+                Value::from(Provenance::FETCHED)
             }
-            (Thing::Response, "status" | "status_code" | "ok" | "code" | "headers") => {
+            (Handle::Response, "status" | "status_code" | "ok" | "code" | "headers") => {
                 Value::unknown()
             }
             _ => Value::member(object.clone(), name),
@@ -206,7 +208,7 @@ impl Runner<'_> {
         }
         let name = key.known_text();
         match (&object.shape, &key.shape) {
-            (Shape::Thing(Thing::Environment), _) => self.variable(key),
+            (Shape::Handle(Handle::Environment), _) => self.variable(key),
             // Ruby: `Dir["*.rb"]` is a list of names.
             (Shape::Api(api), _) if &**api == "Dir" && self.language == Language::Ruby => {
                 Value::list(vec![key.clone()])
@@ -240,7 +242,7 @@ impl Runner<'_> {
                 let named = || name.and_then(|name| Self::named_somewhere(object, name));
                 known.or_else(named).unwrap_or_default().with(&object.origin)
             }
-            (Shape::Thing(Thing::Response), _) => Value::from(Marks::FETCHED),
+            (Shape::Handle(Handle::Response), _) => Value::from(Provenance::FETCHED),
             _ => object.derived(),
         }
     }
@@ -284,7 +286,7 @@ impl Runner<'_> {
                                 self.index(&value, &Value::new(Shape::Number(place)))
                             }
                             // Of a value that cannot be split, each part may be anything.
-                            Shape::Thing(_) => value.clone(),
+                            Shape::Handle(_) => value.clone(),
                             _ => value.derived(),
                         }
                     };
@@ -359,7 +361,7 @@ impl Runner<'_> {
     fn set_index(&mut self, object: usize, key: usize, value: Value) {
         let object_value = self.value(object);
         let key_value = self.value(key);
-        if let Shape::Thing(Thing::Environment) = object_value.shape {
+        if let Shape::Handle(Handle::Environment) = object_value.shape {
             if let Some(name) = key_value.known_text() {
                 if EXECUTING.contains(&name.as_str()) {
                     self.add(Fact::new(FactKind::EnvExecutes, name.as_str()));
@@ -385,14 +387,14 @@ impl Runner<'_> {
 }
 
 pub(super) fn environment() -> Value {
-    Value::thing(Thing::Environment).marked(Marks::ENVIRONMENT)
+    Value::handle(Handle::Environment).marked(Provenance::ENVIRONMENT)
 }
 
 /// Returns a part of a path, like Python's `Path`.
 fn text_member(text: &str, name: &str) -> Option<Value> {
     Some(match name {
         "parent" | "parents" => Value::text(super::file::folder(text)),
-        "name" => Value::text(crate::place::base_name(text)),
+        "name" => Value::text(crate::location::base_name(text)),
         "href" | "pathname" | "path" => Value::text(text),
         _ => return None,
     })

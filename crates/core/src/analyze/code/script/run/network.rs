@@ -3,16 +3,16 @@
 use super::{Args, Runner};
 use crate::action::Language;
 use crate::analyze::UNKNOWN;
-use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Provenance, Shape, Value};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
 /// Origins of content that is local data.
-const LOCAL: Marks = Marks::FILE
-    .and(Marks::ENVIRONMENT)
-    .and(Marks::OUTPUT)
-    .and(Marks::CREDENTIAL)
-    .and(Marks::VARIABLE);
+const LOCAL: Provenance = Provenance::FILE
+    .and(Provenance::ENVIRONMENT)
+    .and(Provenance::OUTPUT)
+    .and(Provenance::CREDENTIAL)
+    .and(Provenance::VARIABLE);
 
 /// Options of a request that do not carry data of the user, or carry it on purpose.
 const NO_DATA: &[&str] = &[
@@ -47,7 +47,7 @@ impl Runner<'_> {
     pub(super) fn fetch(&mut self, args: &Args, span: Option<Span>) -> Value {
         let url = args.get(0, "url");
         // `urlopen(url, data)` sends; so does a request made before.
-        if let Shape::Thing(Thing::Request) = url.shape {
+        if let Shape::Handle(Handle::Request) = url.shape {
             self.send(&url, span);
         }
         self.send_url(&url, span);
@@ -63,7 +63,7 @@ impl Runner<'_> {
             let tags = Tags::of(&[Tag::Remote]);
             self.fact(FactKind::Fetch, &subject.replace(UNKNOWN, "…"), tags, span);
         }
-        let response = Value::thing(Thing::Response).marked(Marks::FETCHED);
+        let response = Value::handle(Handle::Response).marked(Provenance::FETCHED);
         self.call_back(args, &response);
         response
     }
@@ -107,11 +107,11 @@ impl Runner<'_> {
         self.send_url(&url, span);
         self.reaches_metadata(args, span);
         let body = Self::body(&args.skip(1));
-        let request = Value::thing(Thing::Request).with(&body.origin);
+        let request = Value::handle(Handle::Request).with(&body.origin);
         if self.language == Language::Javascript {
-            let response = Value::thing(Thing::Response).marked(Marks::FETCHED);
+            let response = Value::handle(Handle::Response).marked(Provenance::FETCHED);
             self.call_back(args, &response);
-            return Value::thing(Thing::Sender);
+            return Value::handle(Handle::Sender);
         }
         request
     }
@@ -150,7 +150,7 @@ impl Runner<'_> {
             });
             if query || name {
                 let mut origin = choice.origin.clone();
-                origin.marks = origin.marks.without(Marks::VARIABLE);
+                origin.marks = origin.marks.without(Provenance::VARIABLE);
                 let data = Value::unknown().with(&origin);
                 self.send(&data, span);
             }
@@ -168,15 +168,15 @@ impl Runner<'_> {
             tags = tags.and(source.tags);
             subject = source.subject.to_string();
         }
-        if data.has(Marks::ENVIRONMENT) {
+        if data.has(Provenance::ENVIRONMENT) {
             tags = tags.with(Tag::Secret);
             "the environment".clone_into(&mut subject);
         }
-        if data.has(Marks::CREDENTIAL) {
+        if data.has(Provenance::CREDENTIAL) {
             tags = tags.with(Tag::Secret);
         }
         // A single variable is how a program gets its own key.
-        let only_variable = !data.has(LOCAL.without(Marks::VARIABLE));
+        let only_variable = !data.has(LOCAL.without(Provenance::VARIABLE));
         if only_variable {
             return;
         }
@@ -194,15 +194,15 @@ impl Runner<'_> {
     /// Follows a download that is stored in a file.
     pub(super) fn retrieve(&mut self, args: &Args, span: Option<Span>) -> Value {
         let path = args.at(1);
-        let content = Value::from(Marks::FETCHED);
+        let content = Value::from(Provenance::FETCHED);
         self.answer(&args.at(0), args, span);
         if matches!(path.shape, Shape::Text(_) | Shape::Any(_)) {
             self.write(FactKind::Write, &path, &content, span);
         } else if let Some(url) = args.at(0).known_text() {
-            let name = crate::place::base_name(url).to_owned();
+            let name = crate::location::base_name(url).to_owned();
             self.remember(&Value::text(name), &content);
         }
-        Value::list(vec![path.marked(Marks::FETCHED), Value::unknown()])
+        Value::list(vec![path.marked(Provenance::FETCHED), Value::unknown()])
     }
 
     /// Records a connection to Countersign's own socket, over which this program counts as the
@@ -240,5 +240,5 @@ impl Runner<'_> {
 
 /// Creates a raw connection.
 pub(super) fn socket() -> Value {
-    Value::thing(Thing::Socket).marked(Marks::SOCKET)
+    Value::handle(Handle::Socket).marked(Provenance::SOCKET)
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::{Args, Runner};
 use crate::action::Language;
-use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Provenance, Shape, Value};
 use crate::analyze::{self, UNKNOWN};
 use crate::fact::{FactKind, Tag, Tags};
-use crate::place::{Scene, base_name};
+use crate::location::{Scene, base_name};
 use crate::verdict::Span;
 
 /// Programs that read commands.
@@ -45,16 +45,16 @@ impl Runner<'_> {
                 _ => self.unknown(FactKind::UnknownCode, "a command", span),
             }
         }
-        Value::thing(Thing::Process).marked(Marks::OUTPUT)
+        Value::handle(Handle::Process).marked(Provenance::OUTPUT)
     }
 
     /// Records a command or code whose origin is enough to judge it.
     pub(super) fn judge_source(&mut self, code: &Value, what: &str, span: Option<Span>) {
-        if code.has(Marks::RECEIVED.and(Marks::SOCKET)) {
+        if code.has(Provenance::RECEIVED.and(Provenance::SOCKET)) {
             self.fact(FactKind::ReverseShell, what, Tags::NONE, span);
-        } else if code.has(Marks::FETCHED) {
+        } else if code.has(Provenance::FETCHED) {
             self.fact(FactKind::RemoteCode, what, Tags::NONE, span);
-        } else if code.has(Marks::DECODED) {
+        } else if code.has(Provenance::DECODED) {
             self.fact(FactKind::DecodedCode, what, Tags::NONE, span);
         }
     }
@@ -99,7 +99,7 @@ impl Runner<'_> {
     fn fetched_program(&mut self, program: &str, words: &[String], span: Option<Span>) {
         self.spend((self.written.len() * (1 + words.len())) as u64 / 16);
         let fetched = self.written.iter().any(|(path, marks)| {
-            marks.has(Marks::FETCHED)
+            marks.has(Provenance::FETCHED)
                 && (base_name(path) == program
                     || words.iter().any(|word| {
                         base_name(word) == base_name(path)
@@ -132,7 +132,7 @@ impl Runner<'_> {
 
     /// Records a program whose streams are a connection.
     pub(super) fn check_streams(&mut self, args: &Args, span: Option<Span>) {
-        if args.joined().has(Marks::SOCKET) {
+        if args.joined().has(Provenance::SOCKET) {
             self.fact(FactKind::ReverseShell, "a program on a connection", Tags::NONE, span);
         }
     }
@@ -156,7 +156,7 @@ impl Runner<'_> {
         };
         self.shell_in(&command, &args, span);
         self.feed_named(&args, span);
-        let process = Value::thing(Thing::Process).marked(Marks::OUTPUT);
+        let process = Value::handle(Handle::Process).marked(Provenance::OUTPUT);
         self.call_back(&args, &process);
         process
     }
@@ -224,7 +224,7 @@ impl Runner<'_> {
 
     /// Follows a fork: in an endless loop it is a fork bomb.
     pub(super) fn fork(&mut self, args: &Args, span: Option<Span>) -> Value {
-        let itself = args.joined().has(Marks::OWN);
+        let itself = args.joined().has(Provenance::OWN);
         if self.in_endless_loop()
             || (itself && !self.is_picked() && self.language == Language::Javascript)
         {
@@ -265,12 +265,14 @@ impl Runner<'_> {
         }
         for victim in victims {
             // It may end itself and the processes that it started.
-            if victim.has(Marks::OUTPUT) || matches!(victim.shape, Shape::Thing(Thing::Itself)) {
+            if victim.has(Provenance::OUTPUT)
+                || matches!(victim.shape, Shape::Handle(Handle::Itself))
+            {
                 continue;
             }
             let everyone = matches!(victim.shape, Shape::Number(-1))
-                || matches!(victim.shape, Shape::Thing(Thing::Processes))
-                || victim.has(Marks::WALKED);
+                || matches!(victim.shape, Shape::Handle(Handle::Processes))
+                || victim.has(Provenance::WALKED);
             let (subject, tags) = match victim.shape {
                 _ if everyone => ("every process".to_owned(), Tags::of(&[Tag::Many])),
                 Shape::Number(number) => (number.to_string(), Tags::NONE),
@@ -288,7 +290,7 @@ impl Runner<'_> {
             Shape::Number(number) => (0..=2).contains(&number),
             _ => true,
         };
-        if standard && args.at(0).has(Marks::SOCKET) {
+        if standard && args.at(0).has(Provenance::SOCKET) {
             self.redirected = self.redirected.or(span);
         }
     }
@@ -325,5 +327,10 @@ fn is_forced(signal: &Value) -> bool {
 
 /// Reports whether [`Runner::judge_source`] has recorded a fact about this code.
 pub(super) const fn hides(code: &Value) -> bool {
-    code.has(Marks::RECEIVED.and(Marks::SOCKET).and(Marks::FETCHED).and(Marks::DECODED))
+    code.has(
+        Provenance::RECEIVED
+            .and(Provenance::SOCKET)
+            .and(Provenance::FETCHED)
+            .and(Provenance::DECODED),
+    )
 }

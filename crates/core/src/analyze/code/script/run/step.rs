@@ -7,7 +7,7 @@ use super::{Arg, Args, Region, Runner};
 use crate::analyze::code::script::tree::{
     Argument, Block, Direction, Function, Operator, Ref, Step, StepKind,
 };
-use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Provenance, Shape, Value};
 use crate::verdict::Span;
 
 /// The length past which lists do not grow.
@@ -57,7 +57,7 @@ impl Runner<'_> {
             StepKind::Command(command) => {
                 let command = self.value(*command);
                 self.shell(&command, span);
-                Value::from(Marks::OUTPUT)
+                Value::from(Provenance::OUTPUT)
             }
             StepKind::Line(file) => self.line(*file),
             StepKind::Mapped(list, function) => {
@@ -236,20 +236,21 @@ impl Runner<'_> {
     fn line(&self, file: Ref) -> Value {
         let file = self.value(file);
         match &file.shape {
-            Shape::Thing(Thing::File(_)) => file.derived(),
-            Shape::Thing(Thing::Socket) => Value::from(Marks::RECEIVED),
+            Shape::Handle(Handle::File(_)) => file.derived(),
+            Shape::Handle(Handle::Socket) => Value::from(Provenance::RECEIVED),
             Shape::Text(text) if text.is_empty() => self.standard_input(),
             // `<*.c>` is a list of names.
             Shape::Text(_) => file,
-            _ if file.has(Marks::SOCKET) => Value::from(Marks::RECEIVED),
-            _ if file.has(Marks::INPUT) => self.standard_input(),
+            _ if file.has(Provenance::SOCKET) => Value::from(Provenance::RECEIVED),
+            _ if file.has(Provenance::INPUT) => self.standard_input(),
             _ => file.derived(),
         }
     }
 
     /// Returns standard input, which may be a connection by now.
     pub(super) fn standard_input(&self) -> Value {
-        let marks = if self.redirected.is_some() { Marks::RECEIVED } else { Marks::INPUT };
+        let marks =
+            if self.redirected.is_some() { Provenance::RECEIVED } else { Provenance::INPUT };
         Value::from(marks)
     }
 

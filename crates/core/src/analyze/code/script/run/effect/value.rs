@@ -7,7 +7,7 @@ use super::super::{Args, Runner, Target, decode, text};
 use crate::action::Language;
 use crate::analyze::UNKNOWN;
 use crate::analyze::code::script::api::{Coding, Effect};
-use crate::analyze::code::script::value::{Marks, Origin, Shape, Source, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Origin, Provenance, Shape, Source, Value};
 use crate::fact::Tags;
 
 impl Runner<'_> {
@@ -34,7 +34,7 @@ impl Runner<'_> {
             }
             Effect::Folder => self.folder_of(&args.at(0)),
             Effect::BaseName => match args.at(0).known_text() {
-                Some(text) => Value::text(crate::place::base_name(text)),
+                Some(text) => Value::text(crate::location::base_name(text)),
                 None => args.at(0).derived(),
             },
             Effect::WorkingFolder => match self.cwd.as_deref().or(self.scene.cwd) {
@@ -47,13 +47,13 @@ impl Runner<'_> {
                 Value::unknown()
             }
             Effect::Temporary => {
-                let folder = Value::text(format!("/tmp/{UNKNOWN}")).marked(Marks::CREATED);
+                let folder = Value::text(format!("/tmp/{UNKNOWN}")).marked(Provenance::CREATED);
                 self.call_back(args, &folder);
                 folder
             }
             Effect::TemporaryFile => {
-                let file = Thing::File(Rc::new(format!("/tmp/{UNKNOWN}")));
-                let file = Value::thing(file).marked(Marks::CREATED);
+                let file = Handle::File(Rc::new(format!("/tmp/{UNKNOWN}")));
+                let file = Value::handle(file).marked(Provenance::CREATED);
                 self.call_back(args, &file);
                 file
             }
@@ -65,7 +65,7 @@ impl Runner<'_> {
                 }
             }
             Effect::Input => self.standard_input(),
-            Effect::Credential => Value::from(Marks::CREDENTIAL),
+            Effect::Credential => Value::from(Provenance::CREDENTIAL),
             _ => return self.on_texts(effect, args),
         })
     }
@@ -133,7 +133,7 @@ impl Runner<'_> {
         let name: Rc<str> = "@_".into();
         let Some(frame) = self.frames.last_mut() else { return Value::unknown() };
         let Some(list) = frame.locals.get(&name).cloned() else {
-            return Value::from(Marks::INPUT);
+            return Value::from(Provenance::INPUT);
         };
         self.fuel.set(self.fuel.get().saturating_sub(list.weight()));
         match list.items() {
@@ -154,8 +154,8 @@ impl Runner<'_> {
             })
             .collect();
         match numbers {
-            Some(text) => Value::text(text).marked(Marks::DECODED),
-            None => args.joined().marked(Marks::DECODED),
+            Some(text) => Value::text(text).marked(Provenance::DECODED),
+            None => args.joined().marked(Provenance::DECODED),
         }
     }
 
@@ -186,7 +186,7 @@ impl Runner<'_> {
                     value
                 }
                 _ if coding == Coding::Percent => choice.derived(),
-                _ => choice.derived().marked(Marks::DECODED),
+                _ => choice.derived().marked(Provenance::DECODED),
             })
             .collect();
         Value::any(results)
@@ -194,7 +194,7 @@ impl Runner<'_> {
 
     /// Returns the value of an environment variable.
     pub(in super::super) fn variable(&self, name: &Value) -> Value {
-        let Some(name) = name.known_text() else { return Value::from(Marks::VARIABLE) };
+        let Some(name) = name.known_text() else { return Value::from(Provenance::VARIABLE) };
         match name.as_str() {
             "HOME" | "USERPROFILE" => Value::text(self.scene.home()),
             "PWD" => Value::text(self.scene.cwd.unwrap_or(".")),
@@ -202,7 +202,7 @@ impl Runner<'_> {
             "SHELL" => Value::text("/bin/sh"),
             name => {
                 let source = Source { subject: format!("${name}").into(), tags: Tags::NONE };
-                let origin = Origin { marks: Marks::VARIABLE, source: Some(Rc::new(source)) };
+                let origin = Origin { marks: Provenance::VARIABLE, source: Some(Rc::new(source)) };
                 Value::unknown().with(&origin)
             }
         }

@@ -6,7 +6,7 @@
 use crate::analysis::UNKNOWN;
 use crate::fact::{Tag, Tags};
 use crate::guarded::{self, Below, Guarded, Role};
-use crate::place::{Scene, clean, is_below};
+use crate::location::{Scene, clean, is_below};
 
 /// The relation of a path to a guarded one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,19 +33,19 @@ const SHARED: &[&str] = &[".config", ".local", "share", ".github", "etc", "Libra
 
 /// Returns the tags of a path that starts at the root or with something unknown.
 pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
-    let mut tags = own(path, scene).and(by_place(path, scene));
+    let mut tags = own(path, scene).and(by_location(path, scene));
     for (moved, usual) in &scene.context.host_settings {
         let moved = clean(moved);
         if is_below(path, &moved) {
             let rest = path.get(moved.len()..).unwrap_or_default();
             let meant = format!("{}/{usual}/{rest}", scene.home());
-            tags = tags.and(by_place(&clean(&meant), scene));
+            tags = tags.and(by_location(&clean(&meant), scene));
         }
     }
     tags
 }
 
-fn by_place(path: &str, scene: &Scene<'_>) -> Tags {
+fn by_location(path: &str, scene: &Scene<'_>) -> Tags {
     let home = home_of(path, scene);
     let in_workspace = is_in_workspace(path, scene);
     let mut tags = Tags::NONE;

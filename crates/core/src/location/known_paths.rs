@@ -1,7 +1,7 @@
 //! Names with a meaning in any folder: secrets, start-up files, histories.
 
 use crate::fact::{Tag, Tags};
-use crate::place::{Scene, base_name, clean, is_below};
+use crate::location::{Scene, base_name, clean, is_below};
 
 /// Folders directly below the root whose loss breaks the machine.
 pub(super) const TOPS: &[&str] = &[

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use countersign_gate::secret::{Secret, SecretKind};
 
-use super::{Desk, agent};
+use super::{ApprovalClient, agent};
 use crate::client::{self, Address, Client, Trust};
 use crate::hook::Options;
 use crate::serving;
@@ -17,7 +17,7 @@ pub(crate) const KEY: &str = "COUNTERSIGN_KEY";
 /// The time that a server which was just started may take to listen.
 const STARTS_WITHIN: Duration = Duration::from_secs(8);
 
-impl Desk {
+impl ApprovalClient {
     /// Finds the server, by its data folder unless the configuration names it, and starts one if
     /// the options say so, within this time.
     ///

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::network::socket;
 use super::super::{Args, Runner};
 use crate::action::Language;
-use crate::analyze::code::script::value::{Marks, Shape, Storage, Thing, Value};
+use crate::analyze::code::script::value::{Handle, Provenance, Shape, Storage, Value};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
@@ -23,20 +23,20 @@ pub(super) fn unpacked_into(name: &str, args: &Args) -> Value {
 impl Runner<'_> {
     pub(super) fn thing_method(
         &mut self,
-        thing: &Thing,
+        handle: &Handle,
         object: &Value,
         name: &Rc<str>,
         args: &Args,
         span: Option<Span>,
     ) -> Value {
-        match thing {
-            Thing::File(_) => self.file_method(object, name, args, span),
-            Thing::Socket => self.socket_method(object, name, args, span),
-            Thing::Process => self.process_method(object, name, args, span),
-            Thing::Response => {
+        match handle {
+            Handle::File(_) => self.file_method(object, name, args, span),
+            Handle::Socket => self.socket_method(object, name, args, span),
+            Handle::Process => self.process_method(object, name, args, span),
+            Handle::Response => {
                 let answer = match &**name {
                     "status" | "close" => Value::unknown(),
-                    _ => Value::from(Marks::FETCHED).with(&object.origin),
+                    _ => Value::from(Provenance::FETCHED).with(&object.origin),
                 };
                 self.call_back(args, &answer);
                 if matches!(&**name, "on" | "then" | "pipe" | "catch") {
@@ -45,23 +45,23 @@ impl Runner<'_> {
                 }
                 answer
             }
-            Thing::Request => self.request_method(object, name, args, span),
-            Thing::Sender => match self.running_method(name, args, span) {
+            Handle::Request => self.request_method(object, name, args, span),
+            Handle::Sender => match self.running_method(name, args, span) {
                 Some(value) => value,
                 None => self.sender_method(object, name, args, span),
             },
-            Thing::Database(storage, dialect) => {
+            Handle::Database(storage, dialect) => {
                 if *storage == Storage::Lasting {
                     self.query(&args.at(0), dialect, span);
                 }
                 self.call_back(args, object);
                 object.clone()
             }
-            Thing::Tree(_) => {
+            Handle::Tree(_) => {
                 self.call_back(args, &Value::unknown());
                 object.clone()
             }
-            Thing::Processes => {
+            Handle::Processes => {
                 if matches!(&**name, "kill" | "terminate" | "suspend" | "send_signal") {
                     let tags = Tags::of(&[Tag::Many]);
                     self.fact(FactKind::Kill, "other processes", tags, span);
@@ -69,8 +69,8 @@ impl Runner<'_> {
                 object.clone()
             }
             // `Process.pid.to_s`, `process.pid.toString()`
-            Thing::Itself => object.clone(),
-            Thing::Environment => self.environment_method(object, name, args),
+            Handle::Itself => object.clone(),
+            Handle::Environment => self.environment_method(object, name, args),
         }
     }
 
@@ -94,7 +94,7 @@ impl Runner<'_> {
             }
             "pipe" => {
                 let to = args.at(0);
-                if to.has(Marks::SOCKET) || matches!(to.shape, Shape::Thing(Thing::Sender)) {
+                if to.has(Provenance::SOCKET) || matches!(to.shape, Shape::Handle(Handle::Sender)) {
                     self.send(object, None);
                 }
                 to
@@ -148,16 +148,16 @@ impl Runner<'_> {
                 let event = args.at(0);
                 let value = match event.known_text().map(|text| text.as_str()) {
                     Some("connection" | "connect" | "open" | "secureConnection") => object.clone(),
-                    _ => Value::from(Marks::RECEIVED),
+                    _ => Value::from(Provenance::RECEIVED),
                 };
                 self.call_back(args, &value);
                 object.clone()
             }
             "each_line" | "each" => {
-                self.call_back(args, &Value::from(Marks::RECEIVED));
+                self.call_back(args, &Value::from(Provenance::RECEIVED));
                 object.clone()
             }
-            _ => Value::from(Marks::RECEIVED),
+            _ => Value::from(Provenance::RECEIVED),
         }
     }
 
@@ -168,8 +168,8 @@ impl Runner<'_> {
         let is_made = |end: &Value| {
             self.connected.is_some() && matches!(end.shape, Shape::Unknown | Shape::Api(_))
         };
-        let connection = [from, &to].iter().any(|end| end.has(Marks::SOCKET) || is_made(end));
-        let program = from.has(Marks::OUTPUT) || to.has(Marks::OUTPUT);
+        let connection = [from, &to].iter().any(|end| end.has(Provenance::SOCKET) || is_made(end));
+        let program = from.has(Provenance::OUTPUT) || to.has(Provenance::OUTPUT);
         if connection && program {
             self.fact(FactKind::ReverseShell, "a program on a connection", Tags::NONE, span);
         }
@@ -188,19 +188,19 @@ impl Runner<'_> {
             | "syswrite" | "write_nonblock" => {
                 let given = args.get(0, "input");
                 self.feed(&given, span);
-                if given.has(Marks::RECEIVED) {
+                if given.has(Provenance::RECEIVED) {
                     self.judge_source(&given, "a program's input", span);
                 }
-                Value::list(vec![Value::from(Marks::OUTPUT), Value::from(Marks::OUTPUT)])
+                Value::list(vec![Value::from(Provenance::OUTPUT), Value::from(Provenance::OUTPUT)])
             }
             "pipe" => self.pipe(object, args, span),
             "on" | "once" => {
-                self.call_back(args, &Value::from(Marks::OUTPUT));
+                self.call_back(args, &Value::from(Provenance::OUTPUT));
                 object.clone()
             }
             "wait" | "kill" | "terminate" | "poll" | "close" => Value::unknown(),
             _ => {
-                let output = Value::from(Marks::OUTPUT);
+                let output = Value::from(Provenance::OUTPUT);
                 self.call_back(args, &output);
                 output
             }
@@ -217,7 +217,7 @@ impl Runner<'_> {
         if matches!(name, "send" | "end" | "write" | "execute" | "perform") {
             let data = object.derived().with(&args.joined().origin);
             self.send(&data, span);
-            return Value::thing(Thing::Response).marked(Marks::FETCHED);
+            return Value::handle(Handle::Response).marked(Provenance::FETCHED);
         }
         object.clone().with(&args.joined().origin)
     }
@@ -249,15 +249,17 @@ impl Runner<'_> {
             | "uploadFrom" => {
                 self.send_file(&args.at(0), span);
                 self.send(&args.joined(), span);
-                Value::thing(Thing::Response).marked(Marks::FETCHED)
+                Value::handle(Handle::Response).marked(Provenance::FETCHED)
             }
             "request" if self.language == Language::Python => self.fetch(&args.skip(1), span),
             // `session.delete(url)`, `client.delete_object(…)`
             name if name.starts_with("delete") || name.starts_with("terminate_") => {
                 self.fact(FactKind::RemoteDelete, name, Tags::NONE, span);
-                Value::thing(Thing::Response).marked(Marks::FETCHED)
+                Value::handle(Handle::Response).marked(Provenance::FETCHED)
             }
-            "exec_command" | "exec" | "run" => Value::thing(Thing::Response).marked(Marks::FETCHED),
+            "exec_command" | "exec" | "run" => {
+                Value::handle(Handle::Response).marked(Provenance::FETCHED)
+            }
             "close"
             | "quit"
             | "login"
@@ -268,7 +270,7 @@ impl Runner<'_> {
             "invoke_shell" | "get_transport" | "open_session" => socket(),
             _ => {
                 self.send(&args.joined().with(&object.origin), span);
-                self.call_back(args, &Value::from(Marks::FETCHED));
+                self.call_back(args, &Value::from(Provenance::FETCHED));
                 object.clone()
             }
         }

@@ -3,7 +3,7 @@
 use countersign_core::policy::SkillChoices;
 use serde::{Deserialize, Serialize};
 
-use crate::document::{Document, Marks};
+use crate::document::{Document, IndexKeys};
 use crate::id::UserId;
 use crate::store::Kind;
 
@@ -12,7 +12,7 @@ use crate::store::Kind;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "UserSettings"))]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct Preferences {
     /// The user.
     pub user: UserId,
     /// Everything is confirmed without asking, except what always asks.
@@ -44,7 +44,7 @@ pub enum Logging {
     Enhanced,
 }
 
-impl Settings {
+impl Preferences {
     /// The defaults for a user without preferences.
     #[must_use]
     pub fn of(user: UserId) -> Self {
@@ -59,14 +59,14 @@ impl Settings {
     }
 }
 
-impl Document for Settings {
+impl Document for Preferences {
     const KIND: Kind = Kind::Settings;
 
     fn id(&self) -> &str {
         self.user.as_str()
     }
 
-    fn marks(&self) -> Marks<'_> {
-        Marks { owner: Some(self.user.as_str()), state: "set", ..Marks::default() }
+    fn index_keys(&self) -> IndexKeys<'_> {
+        IndexKeys { owner: Some(self.user.as_str()), state: "set", ..IndexKeys::default() }
     }
 }

@@ -8,14 +8,14 @@ use countersign_core::{Context, Policy};
 
 use super::Options;
 use crate::settings::{self, Layer};
-use crate::{around::Around, hook};
+use crate::{context_options::ContextOptions, hook};
 
 /// The time for which a check of the files is valid.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The content of the configuration.
 #[derive(Debug)]
-pub(crate) struct Terms {
+pub(crate) struct ActiveConfig {
     pub(crate) policy: Policy,
     pub(crate) hook: hook::Options,
     pub(crate) mcp: Options,
@@ -23,64 +23,65 @@ pub(crate) struct Terms {
 
 /// The configuration, reloaded when its files change.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct ConfigWatcher {
     /// The context of the agent.
-    pub(crate) around: Context,
-    now: Mutex<Now>,
+    pub(crate) context: Context,
+    snapshot: Mutex<Snapshot>,
 }
 
 #[derive(Debug)]
-struct Now {
+struct Snapshot {
     looked: Instant,
     layers: Vec<Layer>,
-    terms: Result<Arc<Terms>, String>,
+    active_config: Result<Arc<ActiveConfig>, String>,
 }
 
-impl Standing {
+impl ConfigWatcher {
     /// Loads the configuration in force here.
     ///
     /// # Errors
     /// It is invalid, or the working folder is not known.
     pub(crate) fn here() -> Result<Self> {
-        let around = Around::at(None, None).context()?;
-        let layers = settings::layers(&around)?;
-        let terms = Terms::of(&layers)?;
-        let now = Now { looked: Instant::now(), layers, terms: Ok(Arc::new(terms)) };
-        Ok(Self { around, now: Mutex::new(now) })
+        let context = ContextOptions::at(None, None).context()?;
+        let layers = settings::layers(&context)?;
+        let active_config = ActiveConfig::of(&layers)?;
+        let snapshot =
+            Snapshot { looked: Instant::now(), layers, active_config: Ok(Arc::new(active_config)) };
+        Ok(Self { context, snapshot: Mutex::new(snapshot) })
     }
 
     /// Sets terms that apply regardless of the files.
     #[cfg(test)]
-    pub(crate) fn fix(&self, terms: Terms) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        now.terms = Ok(Arc::new(terms));
+    pub(crate) fn fix(&self, active_config: ActiveConfig) {
+        let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshot.active_config = Ok(Arc::new(active_config));
     }
 
     /// Returns the terms in force now.
     ///
     /// # Errors
     /// A file was changed and is invalid now: nothing may run by its earlier content.
-    pub(crate) fn terms(&self) -> Result<Arc<Terms>, String> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.looked.elapsed() >= FRESH {
-            now.look(&self.around);
+    pub(crate) fn active_config(&self) -> Result<Arc<ActiveConfig>, String> {
+        let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        if snapshot.looked.elapsed() >= FRESH {
+            snapshot.look(&self.context);
         }
-        now.terms.clone()
+        snapshot.active_config.clone()
     }
 }
 
-impl Now {
-    fn look(&mut self, around: &Context) {
+impl Snapshot {
+    fn look(&mut self, context: &Context) {
         self.looked = Instant::now();
         let wrong = |error: anyhow::Error| format!("the configuration is wrong: {error:#}");
-        match settings::layers(around) {
+        match settings::layers(context) {
             Ok(layers) if same(&layers, &self.layers) => {}
             Ok(layers) => {
-                self.terms = Terms::of(&layers).map(Arc::new).map_err(wrong);
+                self.active_config = ActiveConfig::of(&layers).map(Arc::new).map_err(wrong);
                 self.layers = layers;
             }
             Err(error) => {
-                self.terms = Err(wrong(error));
+                self.active_config = Err(wrong(error));
                 self.layers.clear();
             }
         }
@@ -94,7 +95,7 @@ fn same(one: &[Layer], other: &[Layer]) -> bool {
     one.len() == other.len() && texts(one) == texts(other)
 }
 
-impl Terms {
+impl ActiveConfig {
     fn of(layers: &[Layer]) -> Result<Self> {
         let hook = hook::Options::read(layers)?;
         let mcp = settings::mcp_of(layers.to_vec())?.unwrap_or_default();

@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::catalogue::Program;
 use super::value::Arg;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -101,7 +101,7 @@ impl Walker<'_> {
             "cgexec",
         ];
         if let Some(first) = command.first()
-            && place::base_name(&first.text) == OWN
+            && location::base_name(&first.text) == OWN
             && DECEIVES.contains(&wrapper)
         {
             let subject = format!("{wrapper} {OWN}");
@@ -111,7 +111,7 @@ impl Walker<'_> {
 
     /// Records effects of a program on Countersign, on its processes or on a host that it guards.
     /// Also when only help seems to be asked for, because not every program knows the word.
-    pub(super) fn about_the_guard(
+    pub(super) fn about_own_command(
         &mut self,
         name: &str,
         program: Option<&Program>,
@@ -283,11 +283,11 @@ impl Walker<'_> {
                     let fact = Fact::new(FactKind::GuardCommand, SOCKET).at(span);
                     self.note(fact);
                 } else if tags.has(Tag::OwnData) {
-                    let fact = Fact::new(FactKind::Read, place::shown(part)).tagged(tags);
+                    let fact = Fact::new(FactKind::Read, location::shown(part)).tagged(tags);
                     self.note(fact.at(word.span));
                 } else if tags.has(Tag::AboveOwnData) && ARCHIVERS.contains(&name) {
                     let tags = tags.with(Tag::Recursive);
-                    let fact = Fact::new(FactKind::Read, place::shown(part)).tagged(tags);
+                    let fact = Fact::new(FactKind::Read, location::shown(part)).tagged(tags);
                     self.note(fact.at(word.span));
                 }
             }
@@ -302,14 +302,14 @@ impl Walker<'_> {
         let scene = self.scene_now();
         let own = scene.context.own_data.as_deref();
         let inside = scene.cwd.is_some_and(|cwd| {
-            cwd.contains(OWN) || own.is_some_and(|own| place::is_below(cwd, own))
+            cwd.contains(OWN) || own.is_some_and(|own| location::is_below(cwd, own))
         });
         let can = inside
             || part.contains(OWN)
             || part.contains(".local")
             || word.glob
-            || own.is_some_and(|own| own.contains(part) || part.contains(place::base_name(own)));
-        if can { place::locate(part, &scene) } else { Tags::NONE }
+            || own.is_some_and(|own| own.contains(part) || part.contains(location::base_name(own)));
+        if can { location::locate(part, &scene) } else { Tags::NONE }
     }
 
     /// Records files that are put into a folder under their own names: `cp settings.json
@@ -326,15 +326,15 @@ impl Walker<'_> {
         };
         for source in sources {
             let scene = self.scene_now();
-            if name != "mv" && place::locate(&source.text, &scene).has(Tag::OwnProgram) {
+            if name != "mv" && location::locate(&source.text, &scene).has(Tag::OwnProgram) {
                 self.note_path(FactKind::Link, source, Tags::NONE);
             }
             let contents = ["/", "/.", "*"].iter().any(|end| source.text.ends_with(end))
                 || args.has_any(&["-T", "--no-target-directory"])
                 || (name == "ln" && args.has_any(&["-n", "--no-dereference"]));
-            let inside = if contents { "" } else { place::base_name(&source.text) };
+            let inside = if contents { "" } else { location::base_name(&source.text) };
             let target = folder.saying(format!("{}/{inside}", folder.text));
-            let tags = place::locate(&target.text, &self.scene_now());
+            let tags = location::locate(&target.text, &self.scene_now());
             let whole = contents || args.has_any(&["-r", "-R", "-a", "--recursive", "--archive"]);
             let whole = whole || name == "mv";
             if tags.has(Tag::Guard) || (tags.has(Tag::AboveGuard) && whole) {

@@ -18,7 +18,7 @@ use countersign_gate::offline;
 use countersign_wire::path;
 use serde::{Deserialize, Serialize};
 
-use super::Case;
+use super::JudgedAction;
 use super::journal::Journal;
 use super::open::server_name;
 use crate::client::{Address, Client};
@@ -58,9 +58,14 @@ pub(crate) struct Stranded<'a> {
 
 impl Stranded<'_> {
     /// Decides, and keeps the decision until the server has it.
-    pub(crate) fn decide(&self, case: &Case<'_>, host: HostCan, why: &str) -> Fallback {
+    pub(crate) fn decide(
+        &self,
+        judged_action: &JudgedAction<'_>,
+        host: HostCan,
+        why: &str,
+    ) -> Fallback {
         let server = server_name(self.options);
-        let decided = self.choose(case, host, server.as_deref());
+        let decided = self.choose(judged_action, host, server.as_deref());
         if !self.is_kept(server.as_deref()) {
             return decided;
         }
@@ -68,7 +73,7 @@ impl Stranded<'_> {
             Fallback::Ask => offline::Fallback::AskedByHost,
             Fallback::Refuse(_) => offline::Fallback::Refused,
         };
-        match (self.keep(case, word, why), decided) {
+        match (self.keep(judged_action, word, why), decided) {
             (Err(error), Fallback::Ask) => {
                 Fallback::Refuse(format!("the decision cannot be recorded: {error:#}"))
             }
@@ -76,7 +81,12 @@ impl Stranded<'_> {
         }
     }
 
-    fn choose(&self, case: &Case<'_>, host: HostCan, server: Option<&str>) -> Fallback {
+    fn choose(
+        &self,
+        judged_action: &JudgedAction<'_>,
+        host: HostCan,
+        server: Option<&str>,
+    ) -> Fallback {
         if host == HostCan::NotAsk {
             return Fallback::Refuse(String::new());
         }
@@ -85,7 +95,7 @@ impl Stranded<'_> {
             return Fallback::Refuse(why.to_owned());
         }
         match self.rows(server) {
-            Ok(rows) if needs_others(&rows, &case.judgement) => {
+            Ok(rows) if needs_others(&rows, &judged_action.judgement) => {
                 Fallback::Refuse("several people must agree to this".to_owned())
             }
             Ok(_) => Fallback::Ask,
@@ -116,10 +126,15 @@ impl Stranded<'_> {
         server.is_some() || self.folder.is_some_and(local)
     }
 
-    fn keep(&self, case: &Case<'_>, word: offline::Fallback, why: &str) -> Result<()> {
+    fn keep(
+        &self,
+        judged_action: &JudgedAction<'_>,
+        word: offline::Fallback,
+        why: &str,
+    ) -> Result<()> {
         let folder = self.folder.context("the data folder is not known")?;
         data::make_private(folder)?;
-        let what = (case.action, &case.judgement);
+        let what = (judged_action.action, &judged_action.judgement);
         Journal::in_folder(folder).keep(self.asker, what, word, why)
     }
 }

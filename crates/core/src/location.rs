@@ -2,7 +2,7 @@
 //!
 //! Purely lexical: facts that need a look at the disk (symlinks, git) come in with the [`Context`].
 
-pub(crate) use self::guard::matches;
+pub(crate) use self::own_file::matches;
 use std::borrow::Cow;
 
 use crate::analysis::UNKNOWN;
@@ -10,9 +10,9 @@ use crate::context::Context;
 use crate::fact::{Tag, Tags};
 
 mod glob;
-mod guard;
 mod kernel;
-mod marks;
+mod known_paths;
+mod own_file;
 mod secret;
 mod work;
 
@@ -136,7 +136,7 @@ fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
     if !plain {
         return None;
     }
-    let cwd = scene.cwd.filter(|cwd| !guard::concerns(cwd, scene))?;
+    let cwd = scene.cwd.filter(|cwd| !own_file::concerns(cwd, scene))?;
     let folder = cwd.strip_prefix(scene.workspace()?)?;
     let below = match folder.strip_prefix('/') {
         None if folder.is_empty() => Cow::Borrowed(path),
@@ -145,16 +145,20 @@ fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
         }
         _ => return None,
     };
-    Some(Tags::of(&[Tag::Workspace]).and(marks::of_plain(&below)).and(guard::of_plain(&below)))
+    Some(
+        Tags::of(&[Tag::Workspace])
+            .and(known_paths::of_plain(&below))
+            .and(own_file::of_plain(&below)),
+    )
 }
 
 fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
     let (folder, everything) = split_glob(path);
-    let mut tags = zone(folder, everything, scene).and(marks::of(folder, scene));
-    tags = tags.and(guard::of(folder, scene));
+    let mut tags = zone(folder, everything, scene).and(known_paths::of(folder, scene));
+    tags = tags.and(own_file::of(folder, scene));
     if everything || path.contains(['*', '?', '[']) {
         for file in glob::protected(path, &clean(scene.home())) {
-            tags = tags.and(zone(&file, false, scene)).and(marks::of(&file, scene));
+            tags = tags.and(zone(&file, false, scene)).and(known_paths::of(&file, scene));
         }
         tags = tags.with(Tag::Many);
     }
@@ -327,10 +331,10 @@ fn home_zone(path: &str, scene: &Scene<'_>) -> Tags {
     if is_below(path, &home) {
         return tag(Tag::Home);
     }
-    if marks::TOPS.contains(&path) || is_below(&home, path) {
+    if known_paths::TOPS.contains(&path) || is_below(&home, path) {
         let top = tag(Tag::Top).with(Tag::System);
         // Anyone may put something into it, but nobody may delete the folder itself.
-        return if marks::TEMPS.contains(&path) { top.with(Tag::Temp) } else { top };
+        return if known_paths::TEMPS.contains(&path) { top.with(Tag::Temp) } else { top };
     }
     far_zone(path)
 }
@@ -355,13 +359,13 @@ fn perhaps_home(path: &str) -> Option<Tags> {
 /// The tags of a path that is neither in the workspace nor in a home folder.
 fn far_zone(path: &str) -> Tags {
     let below = |folders: &[&str]| folders.iter().any(|folder| is_below(path, folder));
-    if below(marks::TEMPS) {
+    if below(known_paths::TEMPS) {
         return Tags::of(&[Tag::Temp]);
     }
     if below(&["/root", "/home", "/Users"]) {
         return Tags::of(&[Tag::OtherHome]);
     }
-    if below(marks::SYSTEM) || is_windows_system(path) {
+    if below(known_paths::SYSTEM) || is_windows_system(path) {
         return Tags::of(&[Tag::System]);
     }
     Tags::of(&[Tag::Outside])
@@ -404,13 +408,13 @@ pub fn base_name(path: &str) -> &str {
 /// Reports whether everybody may read this file, and it contains nothing private: `/proc/cpuinfo`.
 #[must_use]
 pub fn is_public(path: &str) -> bool {
-    kernel::is_public(path) || marks::PUBLIC.contains(&path)
+    kernel::is_public(path) || known_paths::PUBLIC.contains(&path)
 }
 
 /// Reports whether a name says that this is an example to be copied: `.env.example`.
 #[must_use]
 pub fn is_sample(path: &str) -> bool {
-    marks::is_sample(base_name(path))
+    known_paths::is_sample(base_name(path))
 }
 
 /// A path as shown to a person.

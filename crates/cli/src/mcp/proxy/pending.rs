@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::person::{OURS, Permit};
-use super::{House, Proxy, Side, lock};
-use crate::case;
-use crate::desk::Case;
+use super::{Proxy, ServerState, Side, lock};
+use crate::approval_client::JudgedAction;
 use crate::hook;
+use crate::judging;
 use crate::mcp::json::{Json, Object};
 use crate::mcp::message::{Id, Message, code};
-use crate::mcp::subject;
+use crate::mcp::to_action;
 
 /// The prefix of our states. A state names a question and proves nothing: the gate checks whether
 /// that question was approved, for exactly this call.
@@ -29,9 +29,9 @@ const MOST_PAGES: usize = 100;
 
 /// A held request, which can be cancelled.
 #[derive(Debug, Default)]
-pub(super) struct Held(Arc<Notify>);
+pub(super) struct PendingCall(Arc<Notify>);
 
-impl Held {
+impl PendingCall {
     /// Cancels the request, because the asker wants no answer any more.
     pub(super) fn cancel(&self) {
         self.0.notify_one();
@@ -68,7 +68,7 @@ pub(super) fn resumed(message: &Message) -> Option<&str> {
     message.param("requestState")?.as_str()?.strip_prefix(STATE)
 }
 
-impl House {
+impl ServerState {
     /// Returns the runtime for everything that takes time.
     ///
     /// # Errors
@@ -85,14 +85,14 @@ impl House {
 impl Proxy {
     /// Holds a request until its question is settled.
     pub(super) fn hold(self: &Arc<Self>, id: Id, message: Message, action: Action, to: Side) {
-        let held = Held::default();
-        let cancelled = Arc::clone(&held.0);
+        let pending = PendingCall::default();
+        let cancelled = Arc::clone(&pending.0);
         let call = Call { id, message, to, cancelled };
-        let runtime = match self.house.runtime() {
+        let runtime = match self.server_state.runtime() {
             Ok(runtime) => runtime,
             Err(error) => return self.say_no(&call, &format!("Countersign cannot ask: {error}")),
         };
-        lock(&self.held).insert((to, call.id.clone()), held);
+        lock(&self.pending).insert((to, call.id.clone()), pending);
         let (this, watcher) = (Arc::clone(self), Arc::clone(self));
         let broken = Call {
             id: call.id.clone(),
@@ -115,7 +115,7 @@ impl Proxy {
 
     fn end(&self, call: Call, ending: Ending) {
         // The first to remove it decides, so that it happens only once.
-        if lock(&self.held).remove(&(call.to, call.id.clone())).is_none() {
+        if lock(&self.pending).remove(&(call.to, call.id.clone())).is_none() {
             return;
         }
         match (ending, call.to) {
@@ -139,8 +139,8 @@ impl Proxy {
     }
 
     async fn settle(&self, call: &Call, action: Action) -> Ending {
-        let terms = match self.terms() {
-            Ok(terms) => terms,
+        let active_config = match self.active_config() {
+            Ok(active_config) => active_config,
             Err(why) => return Ending::No(why),
         };
         let prepared = pin!(self.prepared(call, action));
@@ -149,22 +149,23 @@ impl Proxy {
             () = call.cancelled.notified() => return Ending::Cancelled,
         };
         let mut context = context;
-        let judgement = match case::judge_with_facts(&action, &terms.policy, &mut context) {
-            Ok(judgement) => judgement,
-            Err(panicked) => return Ending::No(panicked.to_string()),
-        };
+        let judgement =
+            match judging::judge_with_facts(&action, &active_config.policy, &mut context) {
+                Ok(judgement) => judgement,
+                Err(panicked) => return Ending::No(panicked.to_string()),
+            };
         let digest = judgement.digest.clone();
         if judgement.verdict == Verdict::Block {
             return Ending::No(hook::refusal(&judgement));
         }
-        let must_ask = judgement.verdict >= Verdict::Confirm || terms.hook.record;
+        let must_ask = judgement.verdict >= Verdict::Confirm || active_config.hook.record;
         if !must_ask || self.continues(&call.message, &digest) {
             return Ending::Go { permit: None, digest };
         }
-        let case = Case { action: &action, context, judgement };
-        match self.asked_person(call, &case, &terms).await {
+        let judged_action = JudgedAction { action: &action, context, judgement };
+        match self.asked_person(call, &judged_action, &active_config).await {
             Ok(permit) => {
-                self.agreed(&case);
+                self.agreed(&judged_action);
                 Ending::Go { permit: Some(permit), digest }
             }
             Err(ending) => ending,
@@ -180,32 +181,33 @@ impl Proxy {
                 let _ = timeout(LISTS_WITHIN, self.learn_about(&action, &call.message)).await;
             }
             // Always: another call may have listed the tools since this one was parsed.
-            let tools = lock(&self.house.tools);
-            action = subject::call(&call.message, &self.house.server, &tools).unwrap_or(action);
+            let tools = lock(&self.server_state.tools);
+            action =
+                to_action::call(&call.message, &self.server_state.server, &tools).unwrap_or(action);
         }
         let mut context = self.context(&action);
-        let domains = subject::domains(&action);
+        let domains = to_action::domains(&action);
         if !domains.is_empty() {
             let (names, mut found) = (domains.clone(), context.clone());
             let resolving = tokio::task::spawn_blocking(move || {
-                subject::resolve(&names, &mut found);
+                to_action::resolve(&names, &mut found);
                 found
             });
             match timeout(RESOLVES_WITHIN, resolving).await {
                 Ok(Ok(found)) => context = found,
-                Ok(Err(_)) | Err(_) => subject::unresolved(&domains, &mut context),
+                Ok(Err(_)) | Err(_) => to_action::unresolved(&domains, &mut context),
             }
         }
         (action, context)
     }
 
     fn knows(&self, action: &Action) -> bool {
-        matches!(action, Action::Tool { tool, .. } if lock(&self.house.tools).knows(tool))
+        matches!(action, Action::Tool { tool, .. } if lock(&self.server_state.tools).knows(tool))
     }
 
     /// Lists the tools, once for all calls that arrive before anything is known.
     async fn learn_about(&self, action: &Action, like: &Message) {
-        let _turn = self.house.listing.lock().await;
+        let _turn = self.server_state.listing.lock().await;
         if !self.knows(action) {
             self.learn_all(like).await;
         }
@@ -228,12 +230,13 @@ impl Proxy {
     }
 
     /// Pins the new definition of a tool that has changed, if a person has approved the call.
-    fn agreed(&self, case: &Case<'_>) {
+    fn agreed(&self, judged_action: &JudgedAction<'_>) {
         let changed = |rule: &str| rule == "tool.call.changed";
-        let Action::Tool { server, tool, .. } = case.action else { return };
-        if case.judgement.findings.iter().any(|finding| changed(&finding.rule))
-            && let Some(digest) = countersign_core::analyze::tool::definition(case.action)
-            && let Err(error) = lock(&self.house.pins).agree(format!("{server}/{tool}"), digest)
+        let Action::Tool { server, tool, .. } = judged_action.action else { return };
+        if judged_action.judgement.findings.iter().any(|finding| changed(&finding.rule))
+            && let Some(digest) = countersign_core::analyze::tool::definition(judged_action.action)
+            && let Err(error) =
+                lock(&self.server_state.pins).agree(format!("{server}/{tool}"), digest)
         {
             self.complain(&format!("the new definition cannot be stored: {error:#}"));
         }

@@ -50,13 +50,13 @@ pub(crate) const A_DAY: Duration = Duration::from_hours(24);
 
 /// One action with our judgement.
 #[derive(Debug)]
-pub(crate) struct Case<'a> {
+pub(crate) struct JudgedAction<'a> {
     pub(crate) action: &'a Action,
     pub(crate) context: Context,
     pub(crate) judgement: Judgement,
 }
 
-impl Case<'_> {
+impl JudgedAction<'_> {
     /// Reports whether a person must approve it.
     pub(crate) fn must_ask(&self) -> bool {
         self.judgement.verdict >= Verdict::Confirm
@@ -65,7 +65,7 @@ impl Case<'_> {
 
 /// A client of the server through which questions are asked.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk {
+pub(crate) struct ApprovalClient {
     client: Client,
     /// The label of the agent's session, if it has one.
     session: Option<String>,
@@ -75,27 +75,31 @@ pub(crate) struct Desk {
     folder: Option<PathBuf>,
 }
 
-impl Desk {
+impl ApprovalClient {
     /// The client of the server.
     pub(crate) const fn client(&self) -> &Client {
         &self.client
     }
 
     /// Asks about one action, and waits for the outcome.
-    pub(crate) async fn ask(&self, case: &Case<'_>, waiter: &impl Waiter) -> Outcome {
-        self.settle(case, waiter).await.unwrap_or_else(|error| failed(&error))
+    pub(crate) async fn ask(
+        &self,
+        judged_action: &JudgedAction<'_>,
+        waiter: &impl Waiter,
+    ) -> Outcome {
+        self.settle(judged_action, waiter).await.unwrap_or_else(|error| failed(&error))
     }
 
     /// Continues to wait for a question that was asked before, and spends an approval on exactly
     /// this action.
     pub(crate) async fn resume(
         &self,
-        case: &Case<'_>,
+        judged_action: &JudgedAction<'_>,
         approval: &str,
         waiter: &impl Waiter,
     ) -> Outcome {
         let resumed = async {
-            let (session, proposal) = self.proposal(case, waiter).await?;
+            let (session, proposal) = self.proposal(judged_action, waiter).await?;
             self.wait(approval, &proposal, session.as_deref(), waiter).await
         };
         resumed.await.unwrap_or_else(|error| failed(&error))
@@ -176,16 +180,20 @@ impl Desk {
         self.client.post(&path, &body).await.map(drop)
     }
 
-    async fn settle(&self, case: &Case<'_>, waiter: &impl Waiter) -> Result<Outcome, ClientError> {
+    async fn settle(
+        &self,
+        judged_action: &JudgedAction<'_>,
+        waiter: &impl Waiter,
+    ) -> Result<Outcome, ClientError> {
         self.deliver().await;
         loop {
-            let (session, proposal) = self.proposal(case, waiter).await?;
+            let (session, proposal) = self.proposal(judged_action, waiter).await?;
             let answer = self.post(path::ACTIONS, &proposal, waiter).await?;
             self.learn().await;
             let id = match typed(answer)? {
                 Proposed::Permitted { action_id, by, judgement, .. } => {
                     let permitted = Permitted::of(action_id, by, session.as_deref());
-                    return Ok(unasked(case, judgement.as_deref(), permitted));
+                    return Ok(unasked(judged_action, judgement.as_deref(), permitted));
                 }
                 Proposed::Waiting { approval_id, .. } => approval_id,
             };
@@ -230,7 +238,7 @@ impl Desk {
     /// The session and the proposal of an action.
     async fn proposal(
         &self,
-        case: &Case<'_>,
+        judged_action: &JudgedAction<'_>,
         waiter: &impl Waiter,
     ) -> Result<(Option<String>, Value), ClientError> {
         let session = match &self.session {
@@ -238,7 +246,7 @@ impl Desk {
             None => None,
         };
         let proposal = json!({
-            "action": case.action, "context": case.context, "session_id": session,
+            "action": judged_action.action, "context": judged_action.context, "session_id": session,
             "waits": waiter.waits(), "relays": waiter.relays(), "call_id": waiter.call_id(),
             "run": self.run,
         });

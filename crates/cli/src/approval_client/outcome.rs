@@ -4,7 +4,7 @@ use countersign_core::{Action, Judgement, Verdict};
 use countersign_wire::{ApprovalCard, ApprovalState, Basis, Proposed, problem};
 use serde_json::Value;
 
-use super::{Case, waiting};
+use super::{JudgedAction, waiting};
 use crate::client::{ClientError, Refused};
 
 /// The outcome of a question.
@@ -80,17 +80,18 @@ pub(super) fn edited(
 /// The outcome of an action that a server permits without asking anybody. It counts only if the
 /// server knows the reason why we ask: it may not know the project's own rules.
 pub(super) fn unasked(
-    case: &Case<'_>,
+    judged_action: &JudgedAction<'_>,
     theirs: Option<&Judgement>,
     permitted: Permitted,
 ) -> Outcome {
-    if !case.must_ask() {
+    if !judged_action.must_ask() {
         return Outcome::Permitted(permitted);
     }
     let knows = |rule: &str| {
         theirs.is_some_and(|theirs| theirs.findings.iter().any(|finding| finding.rule == rule))
     };
-    let asking = case.judgement.findings.iter().filter(|found| found.verdict >= Verdict::Confirm);
+    let asking =
+        judged_action.judgement.findings.iter().filter(|found| found.verdict >= Verdict::Confirm);
     let mut asking = asking.peekable();
     if asking.peek().is_some() && asking.all(|finding| knows(&finding.rule)) {
         return Outcome::Agreed(permitted);

@@ -139,7 +139,7 @@ impl Tries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::Desk;
+    use crate::approval_client::ApprovalClient;
 
     struct Left(u64);
 
@@ -148,7 +148,7 @@ mod tests {
             Duration::from_secs(self.0)
         }
 
-        fn asked(&self, _: &Desk, _: &str) {}
+        fn asked(&self, _: &ApprovalClient, _: &str) {}
 
         fn waits(&self) -> Value {
             Value::Null

@@ -10,32 +10,32 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
 use crate::auth::{self, Remote};
-use crate::behind::Behind;
+use crate::behind::NextStep;
 use crate::decision::Decision;
 use crate::error::{Problem, Slug};
-use crate::route::Door;
+use crate::route::RoutePolicy;
 use crate::trace::Span;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Handles a request before everything else, and its response after everything else. Without a
-/// `door`, the request matches no route.
-pub(crate) async fn guard(
+/// `route_policy`, the request matches no route.
+pub(crate) async fn around_request(
     app: &App,
-    door: Option<Door>,
+    route_policy: Option<RoutePolicy>,
     request: Request,
-    behind: Behind<'_>,
+    behind: NextStep<'_>,
 ) -> Response {
     let began = Instant::now();
     let id = request_id(app, request.headers());
     let method = known(request.method());
     let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let route = door.map_or("no such route", |door| door.path);
+    let route = route_policy.map_or("no such route", |route_policy| route_policy.path);
     let span = app.tracer.as_ref().map(|_| Span::begin(request.headers(), &method, route));
     let lasting = lasting_https(&request);
     let mut response = if is_ours(app, &request) {
-        match door {
-            Some(door) => auth::admit(app, door, request, behind).await,
+        match route_policy {
+            Some(route_policy) => auth::admit(app, route_policy, request, behind).await,
             None => behind.run(app, request).await,
         }
     } else {

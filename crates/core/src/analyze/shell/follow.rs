@@ -14,7 +14,7 @@ use super::wrapper::Inner;
 use super::{MOST_DEPTH, Walker};
 use crate::analyze::{Invocation, UNKNOWN};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place;
+use crate::location;
 use crate::verdict::Span;
 
 /// The number of combinations of possible values that are followed; with more, the remaining
@@ -145,7 +145,7 @@ impl Walker<'_> {
                 Stream::empty()
             }
             false => {
-                let out = self.run(args, stdin);
+                let out = self.follow_command(args, stdin);
                 self.environment.truncate(outer);
                 out
             }
@@ -199,7 +199,7 @@ impl Walker<'_> {
     }
 
     /// Follows a command given by its words.
-    pub(super) fn run(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+    pub(super) fn follow_command(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         if self.depth >= MOST_DEPTH {
             self.note(Fact::new(FactKind::Bound, "too deep to follow").at(first.span));
@@ -212,24 +212,24 @@ impl Walker<'_> {
         self.fuel = self.fuel.saturating_sub(1);
         self.depth += 1;
         let outer = self.environment.len();
-        let out = self.run_inside(args, stdin);
+        let out = self.follow_inside(args, stdin);
         // Variables set by a wrapper such as `env` end with it.
         self.environment.truncate(outer);
         self.depth -= 1;
         out
     }
 
-    fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+    fn follow_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         // A glob passed to a function is quoted there, and was expanded before.
         let by_pattern = (first.glob || first.text.contains('/'))
-            && place::base_name(&first.text).contains(['*', '?', '[']);
+            && location::base_name(&first.text).contains(['*', '?', '[']);
         if by_pattern && first.text != "[" {
             return self.by_pattern(&args, &stdin);
         }
         if !first.is_known() && !names_a_local_file(first) {
             if let Some(assumed) = self.assumed_program(&args) {
-                return self.run(assumed, stdin);
+                return self.follow_command(assumed, stdin);
             }
             return self.unknown_command(&args, &stdin);
         }
@@ -238,7 +238,7 @@ impl Walker<'_> {
             if let Some(first) = linked.first_mut() {
                 *first = first.saying(program);
             }
-            return self.run(linked, stdin);
+            return self.follow_command(linked, stdin);
         }
         let name = program_name(&first.text);
         let args = if name.ends_with("tar") { with_dashed_options(args) } else { args };
@@ -247,7 +247,7 @@ impl Walker<'_> {
             return self.call(&name, args, stdin);
         }
         if self.state.aliases.contains_key(&first.text) && !self.replacing.contains(&first.text) {
-            return self.run_alias(&name, &args, stdin);
+            return self.follow_alias(&name, &args, stdin);
         }
         if first.text == name
             && let Some(out) = self.builtin(&name, &args, &stdin)
@@ -293,13 +293,13 @@ impl Walker<'_> {
                 let out = self.with_tags(tags, |walker| {
                     if appends {
                         walker.loops += 1;
-                        let out = walker.perhaps(|walker| walker.run(args, stdin));
+                        let out = walker.perhaps(|walker| walker.follow_command(args, stdin));
                         walker.loops -= 1;
                         // With options of its own, it may run several times, with some of the words
                         // each.
                         if has_options { Stream { text: None, ..out } } else { out }
                     } else {
-                        walker.run(args, stdin)
+                        walker.follow_command(args, stdin)
                     }
                 });
                 self.wrapped -= 1;
@@ -335,7 +335,7 @@ impl Walker<'_> {
 
     /// Follows an alias's text with the words after it; inside it, the name means the program
     /// again.
-    fn run_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
+    fn follow_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
         let Some(mut line) = self.state.aliases.get(name).cloned() else { return Stream::empty() };
         for arg in args.iter().skip(1) {
             line.push(' ');
@@ -359,13 +359,13 @@ impl Walker<'_> {
             && self.patterns <= MOST_PATTERNS
             && rest.len() <= MOST_WORDS
         {
-            let named = catalogue::matching(place::base_name(&first.text));
-            let own = place::matches(place::base_name(&first.text), super::guard::OWN);
-            let found = named.chain(own.then_some(super::guard::OWN));
+            let named = catalogue::matching(location::base_name(&first.text));
+            let own = location::matches(location::base_name(&first.text), super::own_command::OWN);
+            let found = named.chain(own.then_some(super::own_command::OWN));
             for name in found.take(MOST_PROGRAMS).collect::<Vec<_>>() {
                 let program = Arg { glob: false, ..first.saying(name) };
                 let words = std::iter::once(program).chain(rest.iter().cloned()).collect();
-                self.run(words, stdin.clone());
+                self.follow_command(words, stdin.clone());
             }
         }
         self.unknown_command(args, stdin)
@@ -444,7 +444,7 @@ impl Walker<'_> {
                 _ => FactKind::UnknownCommand,
             };
             self.note(
-                Fact::new(kind, place::shown(&first.text)).tagged(first.taint).at(first.span),
+                Fact::new(kind, location::shown(&first.text)).tagged(first.taint).at(first.span),
             );
         }
         Stream::unknown(stdin.taint.and(super::expand::taint_of(args)))
@@ -460,7 +460,7 @@ impl Walker<'_> {
             return None;
         }
         let outer = self.state.positional.replace(args.iter().skip(1).cloned().collect());
-        let out = self.run_text(super::catalogue::Code::Shell, &content, first.span, stdin);
+        let out = self.follow_text(super::catalogue::Code::Shell, &content, first.span, stdin);
         self.state.positional = outer;
         Some(out)
     }
@@ -491,7 +491,7 @@ impl Walker<'_> {
             self.loses(&name, program, &arguments, stdin, span);
             self.runs_project_files(&name, &arguments, stdin, span);
         }
-        self.about_the_guard(&name, program, &arguments, span);
+        self.about_own_command(&name, program, &arguments, span);
         self.floor(&name, &arguments, stdin);
         // No program has such a name: the word is a whole command for some wrapper.
         if let Some(first) = args.first().filter(|first| first.text.contains(' ')) {
@@ -572,7 +572,7 @@ impl Walker<'_> {
             return out;
         }
         if let Some(runs) = program.and_then(|program| program.runs.as_ref()) {
-            return self.interpret(name, runs, arguments, stdin, span);
+            return self.follow_interpreter(name, runs, arguments, stdin, span);
         }
         if program.is_none_or(|program| !program.own_verbs) {
             self.general_verbs(name, arguments, span);
@@ -590,7 +590,7 @@ impl Walker<'_> {
     /// Records a program in a temporary folder.
     fn program_from_temp(&mut self, first: &Arg) {
         if first.text.starts_with('/')
-            && place::locate(&first.text, &self.scene_now()).has(Tag::Temp)
+            && location::locate(&first.text, &self.scene_now()).has(Tag::Temp)
         {
             self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
         }
@@ -601,7 +601,7 @@ impl Walker<'_> {
         let is_foreign = super::foreign::is_on_a_forge(&first.text)
             || super::foreign::address(&first.text).is_some();
         if self.wrapped > 0 && is_foreign {
-            let subject = place::shown(&first.text).into_owned();
+            let subject = location::shown(&first.text).into_owned();
             self.note(Fact::new(FactKind::RemoteCode, subject).at(first.span));
         }
     }

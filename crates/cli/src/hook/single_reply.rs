@@ -13,9 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::Clock;
+use crate::approval_client::ApprovalClient;
 use crate::client::block_on;
-use crate::desk::Desk;
-use crate::host::{Host, Reply};
+use crate::host::{HookOutput, Host};
 
 /// The interval at which the watching thread checks whether the host still runs.
 const LOOK: Duration = Duration::from_secs(1);
@@ -47,56 +47,56 @@ impl End {
 }
 
 /// Writes one answer.
-pub(super) struct Mouth {
+pub(super) struct SingleReply {
     host: &'static dyn Host,
     used: AtomicBool,
-    standing: Mutex<Standing>,
+    refusal_state: Mutex<RefusalState>,
 }
 
 /// The state from which a no is composed at any moment.
 #[derive(Default)]
-struct Standing {
+struct RefusalState {
     /// The host's name of the event, once it is known.
     event: String,
     /// The message at the deadline.
     late: Option<String>,
     /// The pending question, and the client through which it was asked.
-    question: Option<(Desk, String)>,
+    question: Option<(ApprovalClient, String)>,
 }
 
-impl Mouth {
+impl SingleReply {
     pub(super) fn new(host: &'static dyn Host) -> Self {
-        Self { host, used: AtomicBool::new(false), standing: Mutex::default() }
+        Self { host, used: AtomicBool::new(false), refusal_state: Mutex::default() }
     }
 
-    fn standing(&self) -> MutexGuard<'_, Standing> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn refusal_state(&self) -> MutexGuard<'_, RefusalState> {
+        self.refusal_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the event, in whose format a no must be written.
     pub(super) fn about(&self, event: &str) {
-        event.clone_into(&mut self.standing().event);
+        event.clone_into(&mut self.refusal_state().event);
     }
 
     /// Notes a pending question: it is withdrawn if the hook ends before it is answered.
-    pub(super) fn asked(&self, desk: &Desk, approval: &str, late: String) {
-        let mut standing = self.standing();
-        standing.late = Some(late);
-        standing.question = Some((desk.clone(), approval.to_owned()));
+    pub(super) fn asked(&self, approval_client: &ApprovalClient, approval: &str, late: String) {
+        let mut refusal_state = self.refusal_state();
+        refusal_state.late = Some(late);
+        refusal_state.question = Some((approval_client.clone(), approval.to_owned()));
     }
 
     /// Notes that the question is answered.
     pub(super) fn answered(&self) {
-        self.standing().question = None;
+        self.refusal_state().question = None;
     }
 
     /// A no because of a failure, in the format of the event.
-    pub(super) fn broken(&self, reason: &str) -> Reply {
-        self.host.broken(&self.standing().event, reason)
+    pub(super) fn broken(&self, reason: &str) -> HookOutput {
+        self.host.broken(&self.refusal_state().event, reason)
     }
 
     /// Writes the decision, and returns the exit code.
-    pub(super) fn say(&self, reply: &Reply) -> u8 {
+    pub(super) fn say(&self, reply: &HookOutput) -> u8 {
         if self.used.swap(true, Ordering::SeqCst) {
             // The other thread is writing a no, and ends this process afterwards.
             loop {
@@ -111,15 +111,16 @@ impl Mouth {
         if self.used.swap(true, Ordering::SeqCst) {
             return;
         }
-        let late = self.standing().late.take().filter(|_| why == End::Late);
+        let late = self.refusal_state().late.take().filter(|_| why == End::Late);
         let reply = self.broken(late.as_deref().unwrap_or_else(|| why.reason()));
         // The no comes first: the host may not wait any longer.
         let code = write(&reply);
-        let question = self.standing().question.take();
-        if let Some((desk, approval)) = question {
+        let question = self.refusal_state().question.take();
+        if let Some((approval_client, approval)) = question {
             // A server that cannot be told notices within seconds that nobody waits.
             let _ = block_on(async {
-                let withdrawn = tokio::time::timeout(TAKES_BACK_WITHIN, desk.withdraw(&approval));
+                let withdrawn =
+                    tokio::time::timeout(TAKES_BACK_WITHIN, approval_client.withdraw(&approval));
                 drop(withdrawn.await);
                 Ok(())
             });
@@ -129,7 +130,7 @@ impl Mouth {
 }
 
 /// Writes an answer, and returns the exit code.
-fn write(reply: &Reply) -> u8 {
+fn write(reply: &HookOutput) -> u8 {
     let mut out = io::stdout().lock();
     let written = out.write_all(reply.out.as_bytes()).and_then(|()| out.flush());
     let mut err = io::stderr();
@@ -147,16 +148,16 @@ fn write(reply: &Reply) -> u8 {
 ///
 /// # Errors
 /// The system provides no thread, no sockets or no signal handlers.
-pub(super) fn watch(clock: Clock, mouth: &Arc<Mouth>) -> io::Result<()> {
+pub(super) fn watch(clock: Clock, single_reply: &Arc<SingleReply>) -> io::Result<()> {
     let mut ends = Ends::begin()?;
-    let mouth = Arc::clone(mouth);
+    let single_reply = Arc::clone(single_reply);
     let watch = move || loop {
         let left = clock.left();
         if left.is_zero() {
-            return mouth.end(End::Late);
+            return single_reply.end(End::Late);
         }
         if let Some(why) = ends.wait(left.min(LOOK)) {
-            return mouth.end(why);
+            return single_reply.end(why);
         }
     };
     thread::Builder::new().stack_size(STACK).spawn(watch).map(drop)

@@ -15,7 +15,7 @@ use crate::data;
 /// Where an action would run and for whom.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Context")]
-pub(crate) struct Around {
+pub(crate) struct ContextOptions {
     /// The folder it would run in [default: this folder]
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<PathBuf>,
@@ -50,7 +50,7 @@ enum Mode {
     Task,
 }
 
-impl Around {
+impl ContextOptions {
     /// Returns the options for the current folder and user, within these bounds.
     pub(crate) fn here(bounds: &Bounds) -> Self {
         Self { bounds: bounds.clone(), ..Self::default() }

@@ -505,7 +505,7 @@ pub(crate) fn switched_off(path: &Path, host: &str) -> Option<String> {
     if document.get(&[To::Key("disableAllHooks")]) == Some(Value::Bool(true)) {
         return Some("This change switches every hook off, Countersign's too.".to_owned());
     }
-    let home = crate::around::home().unwrap_or_default();
+    let home = crate::context_options::home().unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();
     let places = [
         path.to_owned(),

@@ -59,7 +59,7 @@ fn is_shell(pid: u32) -> bool {
 /// started by a host but by the user's terminal.
 fn runs_a_command(pid: u32, system: System) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let leads = system.marks(pid).is_some_and(|marks| marks.session == pid);
+    let leads = system.traits(pid).is_some_and(|traits| traits.session == pid);
     is_command(&words, leads)
 }
 

@@ -8,7 +8,7 @@ use countersign_wire::Basis;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{A_DAY, Desk};
+use super::{A_DAY, ApprovalClient};
 use crate::show::one_line;
 
 /// A server that answers sooner than this has not waited.
@@ -31,7 +31,7 @@ pub(crate) trait Waiter {
     }
 
     /// Tells the waiter the id of the pending question.
-    fn asked(&self, desk: &Desk, approval: &str);
+    fn asked(&self, approval_client: &ApprovalClient, approval: &str);
 
     /// The description of the wait for the server; `null` if nobody waits all the time.
     fn waits(&self) -> Value;
@@ -78,7 +78,7 @@ impl Waiter for Patient {
         RECONNECTS_FOR
     }
 
-    fn asked(&self, _: &Desk, approval: &str) {
+    fn asked(&self, _: &ApprovalClient, approval: &str) {
         // A receiver that is gone does not withdraw the question either.
         let _ = self.to.send(approval.to_owned());
     }

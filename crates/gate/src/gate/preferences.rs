@@ -6,17 +6,17 @@ use serde_json::json;
 use crate::audit;
 use crate::caller::Person;
 use crate::config::Erasure;
-use crate::document::{self, Held};
+use crate::document::{self, Versioned};
 use crate::gate::people::PeopleError;
 use crate::gate::{Gate, GateError, TRIES};
-use crate::settings::Settings;
+use crate::preferences::Preferences;
 
 impl Gate {
     /// The preferences of a person.
     ///
     /// # Errors
     /// The store failed.
-    pub async fn settings(&self, person: &Person) -> Result<Settings, PeopleError> {
+    pub async fn settings(&self, person: &Person) -> Result<Preferences, PeopleError> {
         Ok(self.settings_of(&person.user().id).await?)
     }
 
@@ -28,13 +28,13 @@ impl Gate {
     pub async fn change_settings(
         &self,
         person: &Person,
-        change: impl Fn(&mut Settings),
-    ) -> Result<Settings, PeopleError> {
+        change: impl Fn(&mut Preferences),
+    ) -> Result<Preferences, PeopleError> {
         let user = &person.user().id;
         for _ in 0..TRIES {
-            let held: Option<Held<Settings>> = self.get(user.as_str()).await?;
-            let before = held.as_ref().map(|held| held.value.clone());
-            let before = before.unwrap_or_else(|| Settings::of(user.clone()));
+            let versioned: Option<Versioned<Preferences>> = self.get(user.as_str()).await?;
+            let before = versioned.as_ref().map(|versioned| versioned.value.clone());
+            let before = before.unwrap_or_else(|| Preferences::of(user.clone()));
             let mut next = before.clone();
             change(&mut next);
             next.user = user.clone();
@@ -44,8 +44,8 @@ impl Gate {
             if shortens && self.config.erasure == Erasure::Administrators {
                 return Err(PeopleError::Kept);
             }
-            let write = match held {
-                Some(held) => held.replace(&next)?,
+            let write = match versioned {
+                Some(versioned) => versioned.replace(&next)?,
                 None => document::insert(&next)?,
             };
             let payload = json!({
@@ -70,8 +70,8 @@ impl Gate {
     fn check_settings(
         &self,
         person: &Person,
-        before: &Settings,
-        next: &Settings,
+        before: &Preferences,
+        next: &Preferences,
     ) -> Result<(), PeopleError> {
         let policies = person.user().workspaces.keys().map(|workspace| self.policy_in(workspace));
         let policies: Vec<_> = policies.chain([self.policy()]).collect();
@@ -92,7 +92,7 @@ impl Gate {
 
     /// The number of days after which a user wants their records to lose their content, if they may
     /// choose that.
-    pub(super) fn own_retention(&self, settings: &Settings) -> Option<u32> {
+    pub(super) fn own_retention(&self, settings: &Preferences) -> Option<u32> {
         match self.config.erasure {
             Erasure::People if !self.policy().is_locked(Lock::Retention) => settings.retention_days,
             Erasure::People | Erasure::Administrators => None,

@@ -1,6 +1,6 @@
 //! Patterns that can match a protected file: `/etc/sh*dow`.
 
-use super::guard::matches;
+use super::own_file::matches;
 
 /// Protected files, at their usual locations.
 const FILES: &[&str] = &[

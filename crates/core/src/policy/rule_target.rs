@@ -14,7 +14,7 @@ use crate::verdict::{RiskLevel, Verdict};
 
 /// The subject of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subject<'a> {
+pub(crate) enum RuleTarget<'a> {
     /// A finding, by the id of its rule.
     Rule(&'a str),
     /// The action's kind.
@@ -27,7 +27,7 @@ pub(crate) enum Subject<'a> {
     UnknownProfile(&'a str),
 }
 
-impl fmt::Display for Subject<'_> {
+impl fmt::Display for RuleTarget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(id) => f.write_str(id),
@@ -41,33 +41,33 @@ impl fmt::Display for Subject<'_> {
 
 /// The closeness with which these words name the subject, if they do; the closest entry of a layer
 /// wins.
-pub(crate) fn reach(words: &str, subject: Subject<'_>) -> Option<usize> {
-    match subject {
-        Subject::Rule(id) => match words.strip_suffix('*') {
+pub(crate) fn reach(words: &str, target: RuleTarget<'_>) -> Option<usize> {
+    match target {
+        RuleTarget::Rule(id) => match words.strip_suffix('*') {
             Some(family) if family.is_empty() || family.ends_with('.') => {
                 id.starts_with(family).then_some(family.len())
             }
             _ => (words == id).then_some(usize::MAX),
         },
-        Subject::Kind(kind) => (words.strip_prefix("kind.") == Some(kind)).then_some(0),
-        Subject::Risk(level) => {
+        RuleTarget::Kind(kind) => (words.strip_prefix("kind.") == Some(kind)).then_some(0),
+        RuleTarget::Risk(level) => {
             let from = level_named(words.strip_prefix("risk.")?)?;
             (from <= level).then_some(from as usize)
         }
-        Subject::Skill(_) | Subject::UnknownProfile(_) => None,
+        RuleTarget::Skill(_) | RuleTarget::UnknownProfile(_) => None,
     }
 }
 
 /// The entry that names the subject most closely.
 pub(crate) fn closest<'a, K: AsRef<str>>(
     entries: &'a [(K, Verdict)],
-    subject: Subject<'_>,
+    target: RuleTarget<'_>,
 ) -> Option<(&'a str, Verdict)> {
     entries
         .iter()
         .filter_map(|(words, verdict)| {
             let words = words.as_ref();
-            reach(words, subject).map(|reach| (reach, words, *verdict))
+            reach(words, target).map(|reach| (reach, words, *verdict))
         })
         .max_by_key(|(reach, ..)| *reach)
         .map(|(_, words, verdict)| (words, verdict))
@@ -93,7 +93,7 @@ mod tests {
             ("shell.git.*", Verdict::Confirm),
             ("shell.git.push", Verdict::Allow),
         ];
-        let verdict = |id| closest(&entries, Subject::Rule(id)).map(|(_, verdict)| verdict);
+        let verdict = |id| closest(&entries, RuleTarget::Rule(id)).map(|(_, verdict)| verdict);
         assert_eq!(verdict("shell.git.push"), Some(Verdict::Allow));
         assert_eq!(verdict("shell.git.clean"), Some(Verdict::Confirm));
         assert_eq!(verdict("shell.github.x"), Some(Verdict::Block));
@@ -102,14 +102,15 @@ mod tests {
 
     #[test]
     fn a_star_stands_only_after_a_dot() {
-        assert_eq!(reach("shell.git*", Subject::Rule("shell.git.push")), None);
-        assert_eq!(reach("shell", Subject::Rule("shell.git.push")), None);
+        assert_eq!(reach("shell.git*", RuleTarget::Rule("shell.git.push")), None);
+        assert_eq!(reach("shell", RuleTarget::Rule("shell.git.push")), None);
     }
 
     #[test]
     fn a_level_of_risk_means_this_or_worse() {
         let entries = [("risk.medium", Verdict::Warn), ("risk.critical", Verdict::Block)];
-        let verdict = |level| closest(&entries, Subject::Risk(level)).map(|(_, verdict)| verdict);
+        let verdict =
+            |level| closest(&entries, RuleTarget::Risk(level)).map(|(_, verdict)| verdict);
         assert_eq!(verdict(RiskLevel::Low), None);
         assert_eq!(verdict(RiskLevel::High), Some(Verdict::Warn));
         assert_eq!(verdict(RiskLevel::Critical), Some(Verdict::Block));
@@ -117,9 +118,9 @@ mod tests {
 
     #[test]
     fn rules_kinds_and_risks_do_not_mix() {
-        assert_eq!(reach("*", Subject::Kind("shell")), None);
-        assert_eq!(reach("*", Subject::Risk(RiskLevel::High)), None);
-        assert_eq!(reach("kind.shell", Subject::Kind("shell")), Some(0));
-        assert_eq!(reach("kind.shell", Subject::Rule("kind.shell")), Some(usize::MAX));
+        assert_eq!(reach("*", RuleTarget::Kind("shell")), None);
+        assert_eq!(reach("*", RuleTarget::Risk(RiskLevel::High)), None);
+        assert_eq!(reach("kind.shell", RuleTarget::Kind("shell")), Some(0));
+        assert_eq!(reach("kind.shell", RuleTarget::Rule("kind.shell")), Some(usize::MAX));
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use countersign_core::Verdict;
 
 use super::{Decision, Proxy, Side};
-use crate::case;
+use crate::judging;
+use crate::mcp::active_config::ActiveConfig;
 use crate::mcp::json::{Json, Object};
 use crate::mcp::message::{Id, Message, code};
-use crate::mcp::subject;
-use crate::mcp::terms::Terms;
+use crate::mcp::to_action;
 use crate::show::one_line;
 
 impl Proxy {
@@ -18,7 +18,9 @@ impl Proxy {
         match method {
             "elicitation/create" => {
                 let params = message.params().cloned().unwrap_or_default();
-                let judged = self.terms().and_then(|terms| self.may_ask(&params, &terms));
+                let judged = self
+                    .active_config()
+                    .and_then(|active_config| self.may_ask(&params, &active_config));
                 match judged {
                     Ok(()) => self.to_client(&message),
                     Err(why) => {
@@ -29,7 +31,8 @@ impl Proxy {
                 }
             }
             "sampling/createMessage" => {
-                let action = subject::request(&message, &self.house.server, "createMessage");
+                let action =
+                    to_action::request(&message, &self.server_state.server, "createMessage");
                 match self.decide(action, &message) {
                     Decision::Go(_) => self.to_client(&message),
                     Decision::No(why) => {
@@ -46,12 +49,16 @@ impl Proxy {
     ///
     /// # Errors
     /// It must not be asked, for this reason.
-    pub(super) fn guard_input(&self, result: &Object, terms: &Terms) -> Result<(), String> {
+    pub(super) fn check_input(
+        &self,
+        result: &Object,
+        active_config: &ActiveConfig,
+    ) -> Result<(), String> {
         let requests = result.get("inputRequests").and_then(Json::as_object);
         for (_, request) in requests.into_iter().flat_map(Object::iter) {
             let asks = request.get("method").and_then(Json::as_str) == Some("elicitation/create");
             if asks && let Some(params) = request.get("params").and_then(Json::as_object) {
-                self.may_ask(params, terms)?;
+                self.may_ask(params, active_config)?;
             }
         }
         Ok(())
@@ -59,11 +66,15 @@ impl Proxy {
 
     /// Checks whether a server may ask a person this. A secret typed into a form would reach the
     /// server, and its client on the way; a page may belong to somebody else.
-    fn may_ask(&self, params: &Object, terms: &Terms) -> Result<(), String> {
+    fn may_ask(&self, params: &Object, active_config: &ActiveConfig) -> Result<(), String> {
         let is_page = params.get("url").is_some();
         let least = if is_page { Verdict::Block } else { Verdict::Confirm };
-        for action in subject::elicitation(params) {
-            let judged = case::judge_plainly(&action, &terms.policy, &self.house.standing.around);
+        for action in to_action::elicitation(params) {
+            let judged = judging::judge_plainly(
+                &action,
+                &active_config.policy,
+                &self.server_state.watcher.context,
+            );
             let judged = judged.map_err(|panicked| panicked.to_string())?;
             if judged.verdict >= least {
                 return Err(format!(
