@@ -307,7 +307,7 @@ mod tests {
         let last = Timestamp::parse_day("9999-12-31").unwrap();
         for day in (0..=last.0).step_by(86_400_000 * 11).chain([last.0]).map(Timestamp) {
             let text = day.to_string();
-            assert_eq!(Timestamp::parse_day(&text[..10]), Some(day), "{text}");
+            assert_eq!(Timestamp::parse_day(text.get(..10).unwrap()), Some(day), "{text}");
         }
         assert_eq!(Timestamp(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!(Timestamp(i64::MIN).to_string(), "-009999-01-01T00:00:00.000Z");

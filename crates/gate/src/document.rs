@@ -152,7 +152,7 @@ pub(crate) async fn find_all<T: Document>(
         match versioned::<T>(stored) {
             // A document stored under another's id is refused.
             Ok(versioned) if versioned.value.id() == stored.doc.id => {
-                found.versioned.push(versioned)
+                found.versioned.push(versioned);
             }
             Ok(_) | Err(_) => found.damaged.push(stored.doc.id.clone()),
         }

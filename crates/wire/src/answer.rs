@@ -51,8 +51,8 @@ pub enum Scope {
     /// For this one time.
     #[default]
     Once,
-    /// For this very action, for the rest of the session and at most for a day. Once, where there
-    /// is no session.
+    /// For this very action, for the rest of the session and at most for a day. Without a session,
+    /// once.
     Session,
     /// For this very action by this agent in this workspace, for some days.
     Always,

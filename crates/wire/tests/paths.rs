@@ -1,4 +1,5 @@
 //! The paths of the API are named in `path.rs` and nowhere else.
+#![cfg(test)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -224,7 +224,7 @@ impl Layer {
         let target = ruling.target;
         for written in [self.word(profile, target), self.danger_word(target)].into_iter().flatten()
         {
-            let (entry, word) = (written.entry, written.verdict.as_str());
+            let (entry, word) = (written.words, written.verdict.as_str());
             match self.follow(ruling, written) {
                 Ok(()) => note(because, format_args!("`{entry}: {word}` for {target}")),
                 Err(not_applied) => {
@@ -275,13 +275,13 @@ impl Layer {
             let (name, verdict) = self.options.iter().find(|(name, _)| name == option.name)?;
             Some((name.as_str(), *verdict))
         });
-        written.map(|(entry, verdict)| Entry { entry, verdict, lowers: Lowers::UpToConfirm })
+        written.map(|(entry, verdict)| Entry { words: entry, verdict, lowers: Lowers::UpToConfirm })
     }
 
     /// This file's verdict on a subject that may be a block.
     fn danger_word(&self, target: RuleTarget<'_>) -> Option<Entry<'_>> {
         closest(&self.danger_overrides, target).map(|(entry, verdict)| Entry {
-            entry,
+            words: entry,
             verdict,
             lowers: Lowers::Blocks,
         })
@@ -289,7 +289,7 @@ impl Layer {
 
     /// Follows an entry where this layer may set it.
     fn follow<'a>(&'a self, ruling: &mut Ruling<'a>, written: Entry<'a>) -> Result<(), NotApplied> {
-        let Entry { entry, verdict, lowers } = written;
+        let Entry { words: entry, verdict, lowers } = written;
         if verdict < ruling.verdict {
             if ruling.fixed {
                 return Err(NotApplied::Fixed);
@@ -321,14 +321,14 @@ impl Layer {
         verdict: Verdict,
         lowers: Lowers,
     ) -> Result<(), NotApplied> {
-        self.follow(&mut { *ruling }, Entry { entry: "", verdict, lowers })
+        self.follow(&mut { *ruling }, Entry { words: "", verdict, lowers })
     }
 }
 
 /// One entry of a file.
 #[derive(Debug, Clone, Copy)]
 struct Entry<'a> {
-    entry: &'a str,
+    words: &'a str,
     verdict: Verdict,
     lowers: Lowers,
 }

@@ -100,7 +100,9 @@ mod tests {
 
     fn sum(pieces: &[&[u8]]) -> u32 {
         let mut running = Running::new();
-        pieces.iter().for_each(|piece| running.update(piece));
+        for piece in pieces {
+            running.update(piece);
+        }
         running.finish().1
     }
 

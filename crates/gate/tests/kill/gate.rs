@@ -36,7 +36,7 @@ fn no_permit_is_given_twice_and_no_question_lost_when_the_gate_is_killed() {
     let folder = Folder::new(seed);
     let secrets = set_up(&folder.0);
     let mut dice = Dice(seed);
-    let mut told = Reported::default();
+    let mut told = Claims::default();
     for _ in 0..kills {
         let moment = Duration::from_micros(20_000 + dice.below(130_000));
         let mut child = Command::new(env::current_exe().unwrap());
@@ -182,7 +182,7 @@ fn open(folder: &Path) -> Gate {
 
 /// The steps that all children so far reported as done.
 #[derive(Default)]
-struct Reported {
+struct Claims {
     asked: BTreeSet<ApprovalId>,
     answered: BTreeMap<ApprovalId, String>,
     spent: BTreeSet<ApprovalId>,
@@ -192,7 +192,7 @@ struct Reported {
     end: u64,
 }
 
-impl Reported {
+impl Claims {
     fn listen(&mut self, lines: &[String]) {
         for line in lines {
             let mut words = line.split(' ');
