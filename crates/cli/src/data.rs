@@ -39,7 +39,14 @@ impl Data {
     pub(crate) fn read(&self) -> Result<(Sqlite, Keyring)> {
         let folder = self.existing()?;
         let keyring = Keyring::existing(&folder)?;
-        Ok((Sqlite::read_only(&database(&folder))?, keyring))
+        let database = database(&folder);
+        if !database.is_file() {
+            bail!(
+                "the record is gone: there is no `{}`, although the server's key is not new",
+                database.display()
+            );
+        }
+        Ok((Sqlite::read_only(&database)?, keyring))
     }
 
     /// Opens the database for writing.

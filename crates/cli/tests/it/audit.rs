@@ -162,6 +162,29 @@ fn a_receipt_is_written_and_checked_and_a_changed_one_proves_nothing() {
 }
 
 #[test]
+fn a_record_that_is_gone_is_damage_while_its_key_is_there() {
+    let Left { sandbox, gate, .. } = Left::new("audit-gone");
+    drop(gate);
+    let folder = sandbox.home().join(".local/share/countersign");
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() && !path.ends_with(Keyring::FILE) {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let ended = sandbox.run(&["audit", "verify"]);
+    assert!(ended.code == Some(2) && ended.err.contains("the record is gone"), "{ended:?}");
+    let ended = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert!(ended.code != Some(0) && ended.err.contains("is damaged"), "{ended:?}");
+    assert!(!folder.join(Sqlite::FILE).exists(), "nothing was made");
+    assert_eq!(sandbox.run(&["audit", "begin-anew"]).code, Some(2));
+    let anew = ["audit", "begin-anew", "--danger-leave-damage"];
+    assert_eq!(sandbox.run(&anew).code, Some(0));
+    let ended = sandbox.run(&["audit", "verify"]);
+    assert!(ended.code == Some(0) && ended.out.contains("started anew after damage"), "{ended:?}");
+}
+
+#[test]
 fn a_folder_without_records_is_told_and_left_as_it_is() {
     let sandbox = Sandbox::new("audit-empty");
     for args in [["audit", "verify"], ["receipt", "key"], ["audit", "export"]] {
