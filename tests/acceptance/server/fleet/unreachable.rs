@@ -135,7 +135,7 @@ fn what_several_people_must_agree_to_is_never_left_to_the_host() {
     ));
     let (decision, reason) = gone.call(PIPE);
     assert_eq!(decision, "deny", "{reason}");
-    assert!(reason.contains("not known"), "{reason}");
+    assert!(reason.contains("unknown whether several people"), "{reason}");
     let machine =
         machine.reconfigured(&format!("hook: {{server: \"{}\", unreachable: ask}}\n", server.url));
     assert_eq!(machine.doctor().0, 0);
