@@ -1,8 +1,8 @@
 //! The effects of an action on files, programs, other machines and processes. For a person or a
 //! program that wants to know more than the verdict.
 //!
-//! Nothing here decides anything. [`crate::judge`] gathers the effects; the parts that could not be
-//! followed are listed beside them.
+//! Nothing here decides anything. [`mod@crate::judge`] gathers the effects; the parts that could
+//! not be followed are listed beside them.
 
 use serde::{Deserialize, Serialize};
 
