@@ -98,18 +98,18 @@ pub trait Store: Send + Sync + fmt::Debug {
         })
     }
 
-    /// The result of [`get_cached`](Self::get_cached) if it is cached; `None` if it would have to read.
+    /// The result of [`Self::get_cached`] if it is cached; `None` if it would have to read.
     fn cached(&self, _kind: Kind, _id: &str) -> Option<Option<Arc<CachedDoc>>> {
         None
     }
 
-    /// The result of [`get_cached_counter`](Self::get_cached_counter) if it is cached; `None` if it would
-    /// have to read.
+    /// The result of [`Self::get_cached_counter`] if it is cached; `None` if it would have to read.
     fn cached_counter(&self, _key: &str) -> Option<u64> {
         None
     }
 
-    /// The value of a counter, perhaps from the cache, with the rules of [`get_cached`](Self::get_cached).
+    /// The value of a counter, perhaps from the cache, with the rules of
+    /// [`Self::get_cached`].
     fn get_cached_counter<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.counter(key)
     }
@@ -333,8 +333,8 @@ pub struct Batch {
     /// The time before which the oldest records are cut off, up to the first that is not older. If
     /// one of them fails verification, the batch fails.
     pub cut: Option<Timestamp>,
-    /// The epoch in which values were [read from the cache](Store::get_cached) for it, which must not be over.
-    /// This condition is checked first.
+    /// The epoch in which values were read from the cache for it ([`Store::get_cached`]), which must
+    /// not be over. This condition is checked first.
     pub epoch: Option<Epoch>,
 }
 

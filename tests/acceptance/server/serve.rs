@@ -113,7 +113,7 @@ fn asked_to_read_its_rules_again_it_says_what_needs_a_restart() {
     let _ = server.setup.clone().config(rules);
     server.signal(Signal::HUP);
     until("the new rules hold", || (verdict() == "confirm").then_some(()));
-    let told = "not read again: `server`, `gate` and `channels` of the configuration, environment \
+    let told = "not reloaded: `server`, `gate` and `channels` of the configuration, environment \
                 variables, the command line; these need a restart";
     until("it says so", || server.log().contains(told).then_some(()));
     let _ = server.setup.clone().config("safety: [\n");

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use countersign_core::{Action, Context, Policy, RiskLevel, judge};
+use countersign_wire::{ApprovalCard, Confirmation, Proposed, path};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -185,7 +187,7 @@ fn answer(mut stream: UnixStream) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let (mut line, mut length) = (String::new(), 0);
     reader.read_line(&mut line)?;
-    let path = line.clone();
+    let request = line.clone();
     loop {
         line.clear();
         reader.read_line(&mut line)?;
@@ -198,18 +200,52 @@ fn answer(mut stream: UnixStream) -> std::io::Result<()> {
         }
     }
     reader.read_exact(&mut vec![0; length])?;
-    let said = match path.split(' ').nth(1).unwrap_or_default() {
-        "/api/sessions" => json!({"session_id": "ses_1"}),
-        "/api/actions" => json!({"status": "waiting", "approval_id": "apr_1"}),
-        _ => json!({"state": "pending"}),
+    let said = match request.split(' ').nth(1).unwrap_or_default() {
+        path::SESSIONS => json!({"session_id": "ses_1"}),
+        path::ACTIONS => waiting(),
+        _ => pending(),
     };
     let said = said.to_string();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
     write!(stream, "{head}content-length: {}\r\n\r\n{said}", said.len())
 }
 
+/// The answer to a proposal about which a person is asked.
+fn waiting() -> Value {
+    let action = Action::Shell { command: "git push --force".to_owned(), cwd: None };
+    let proposed = Proposed::Waiting {
+        approval_id: "apr_1".to_owned(),
+        expires_at: "2026-01-01T00:00:00.000Z".to_owned(),
+        confirmation: Confirmation {
+            confirmation_id: "apr_1".to_owned(),
+            action: "shell".to_owned(),
+            description: "Run: git push --force".to_owned(),
+            details: Vec::new(),
+            risk_level: RiskLevel::High,
+            timeout: 60,
+        },
+        judgement: Box::new(judge(&action, &Policy::default(), &Context::default())),
+    };
+    serde_json::to_value(proposed).unwrap()
+}
+
+/// A question that nobody has answered.
+fn pending() -> Value {
+    json!({
+        "approval_id": "apr_1", "user_id": "usr_1", "workspace_id": "wsp_1", "session_id": null,
+        "key_id": null, "action": "shell", "description": "Run: git push --force", "details": [],
+        "proposed": {}, "cwd": null, "reasoning": null, "scripts": [], "risk_level": "high",
+        "reason": "Overwrites history", "instead": null, "rules": [], "findings": [], "effects": [],
+        "opaque": [], "may_remember": false, "created_at": "2026-01-01T00:00:00.000Z",
+        "expires_at": "2026-01-01T00:01:00.000Z", "state": "pending", "feedback": null, "need": 1,
+        "have": 0, "others_must_agree": false, "escalated": false, "replaces": null,
+        "replaced_by": null,
+    })
+}
+
 #[test]
 fn a_server_that_does_not_wait_is_not_asked_without_a_pause() {
+    serde_json::from_value::<ApprovalCard>(pending()).expect("a card");
     let sandbox = Sandbox::new("host-hasty");
     let (socket, listener) = Socket::new("hasty");
     let count = hasty(listener);

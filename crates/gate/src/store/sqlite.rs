@@ -388,7 +388,7 @@ mod tests {
     }
 
     fn open(folder: &Folder) -> Sqlite {
-        Sqlite::open(&folder.path().join(NAME), keyring()).unwrap()
+        Sqlite::open_or_begin(&folder.path().join(NAME), keyring()).unwrap()
     }
 
     /// Runs SQL on a connection of its own, bypassing the store.
@@ -469,7 +469,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let folder = folder();
         let path = folder.path().join("new").join(NAME);
-        let store = Sqlite::open(&path, keyring()).unwrap();
+        let store = Sqlite::open_or_begin(&path, keyring()).unwrap();
         commit(&store, batch("a", "")).unwrap();
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         for suffix in ["", "-wal", "-shm"] {
@@ -478,7 +478,7 @@ mod tests {
         }
         drop(store);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        drop(Sqlite::open(&path, keyring()).unwrap());
+        drop(Sqlite::open_or_begin(&path, keyring()).unwrap());
         assert_eq!(mode(&path), 0o600);
     }
 

@@ -182,7 +182,7 @@ fn limits_hold_and_say_which_one_it_was() {
     assert!(error(world.chunk(&a, 0, &[0; 41])).contains("at most 40 bytes are taken"));
     world.chunk(&c, 0, &[0; 40]).unwrap();
     assert!(error(world.chunk(&c, 40, &[0; 11])).contains("said to have 50"));
-    assert!(error(world.chunk(&c, 0, &[0; 1])).contains("goes on at byte 40"));
+    assert!(error(world.chunk(&c, 0, &[0; 1])).contains("continues at byte 40"));
     assert!(world.finish(&c).unwrap_err().to_string().contains("said to have 50"));
     let d = world.begin(&session, new("d")).unwrap().id;
     assert!(error(world.chunk(&d, 0, &[0; 1])).contains("at most 250 bytes together"));

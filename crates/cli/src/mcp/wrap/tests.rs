@@ -171,7 +171,7 @@ fn everything_else_in_a_file_of_toml_keeps_its_bytes() {
     }
     assert!(!wrapped.replace("\r\n", "").contains('\n'), "{wrapped:?}");
     there_and_back("mcp_servers = { a = { command = \"x\" } } # c\n", &CODEX);
-    stays("[mcp_servers]\na.command = \"x\"\n", &CODEX, "not followed");
+    stays("[mcp_servers]\na.command = \"x\"\n", &CODEX, "not supported");
 }
 
 #[test]
