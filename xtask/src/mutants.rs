@@ -50,7 +50,11 @@ const MODULES: &[Module] = &[
             "permit.rs",
         ],
     },
-    Module { name: "audit", package: "gate", files: &["audit.rs", "audit/*.rs"] },
+    Module {
+        name: "audit",
+        package: "gate",
+        files: &["audit.rs", "audit/*.rs", "record.rs", "record/*.rs"],
+    },
 ];
 
 /// Tests the named modules, or all of them.

@@ -79,7 +79,7 @@ fn memory() -> Made {
 
 fn sqlite() -> Made {
     let folder = folder();
-    let store = Sqlite::open_or_begin(&folder.path().join("store.db"), keyring()).unwrap();
+    let store = Sqlite::danger_open_or_begin(&folder.path().join("store.db"), keyring()).unwrap();
     Made { store: Arc::new(store), _keep: Box::new(folder) }
 }
 

@@ -66,7 +66,7 @@ fn the_child_works_until_it_is_killed() {
         return;
     };
     let seed: u64 = seed.parse().unwrap();
-    let store = Sqlite::open_or_begin(&Path::new(&folder).join(FILE), keyring()).unwrap();
+    let store = Sqlite::danger_open_or_begin(&Path::new(&folder).join(FILE), keyring()).unwrap();
     println!();
     let query = Query { states: vec!["pending", "approved"], ..Query::of(Kind::Approval) };
     let open = block_on(store.find(&query)).unwrap().into_iter().map(|stored| stored.doc.id);
@@ -236,7 +236,7 @@ impl Reported {
                 assert_eq!(self.asked.len(), 0);
             }
         }
-        let store = Sqlite::open_or_begin(&path, keyring()).unwrap();
+        let store = Sqlite::danger_open_or_begin(&path, keyring()).unwrap();
         self.check_chain(&store);
         self.check_documents(&store);
         drop(store);

@@ -67,11 +67,12 @@ impl Sqlite {
         Note::begin(noted::path(path), keyring).map(drop)
     }
 
-    /// Creates the store of a new key in a file, or opens the one that is there.
+    /// Opens the store in a file, or begins one, without asking whether the key is new: an emptied
+    /// folder is taken for a new one. For keys that are not kept in a data folder, as in tests.
     ///
     /// # Errors
     /// As [`Sqlite::open`].
-    pub fn open_or_begin(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
+    pub fn danger_open_or_begin(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
         if !Self::was_used(path).map_err(|cause| unusable(path, &cause))? {
             Self::begin(path, &keyring)?;
         }
@@ -388,7 +389,7 @@ mod tests {
     }
 
     fn open(folder: &Folder) -> Sqlite {
-        Sqlite::open_or_begin(&folder.path().join(NAME), keyring()).unwrap()
+        Sqlite::danger_open_or_begin(&folder.path().join(NAME), keyring()).unwrap()
     }
 
     /// Runs SQL on a connection of its own, bypassing the store.
@@ -469,7 +470,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let folder = folder();
         let path = folder.path().join("new").join(NAME);
-        let store = Sqlite::open_or_begin(&path, keyring()).unwrap();
+        let store = Sqlite::danger_open_or_begin(&path, keyring()).unwrap();
         commit(&store, batch("a", "")).unwrap();
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         for suffix in ["", "-wal", "-shm"] {
@@ -478,7 +479,7 @@ mod tests {
         }
         drop(store);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        drop(Sqlite::open_or_begin(&path, keyring()).unwrap());
+        drop(Sqlite::danger_open_or_begin(&path, keyring()).unwrap());
         assert_eq!(mode(&path), 0o600);
     }
 

@@ -170,7 +170,7 @@ fn open(folder: &Path) -> Gate {
         ..Config::default()
     };
     block_on(Gate::open(Parts {
-        store: Arc::new(Sqlite::open_or_begin(&folder.join(FILE), keyring()).unwrap()),
+        store: Arc::new(Sqlite::danger_open_or_begin(&folder.join(FILE), keyring()).unwrap()),
         keyring: keyring(),
         clock: Arc::new(System),
         processes: Arc::new(process::Fake::default()),

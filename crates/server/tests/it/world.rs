@@ -401,7 +401,9 @@ async fn open_gate(
 fn open_store(folder: Option<&PathBuf>) -> Arc<dyn Store> {
     let keyring = Arc::new(keyring());
     match folder {
-        Some(folder) => Arc::new(Sqlite::open_or_begin(&folder.join("gate.db"), keyring).unwrap()),
+        Some(folder) => {
+            Arc::new(Sqlite::danger_open_or_begin(&folder.join("gate.db"), keyring).unwrap())
+        }
         None => Arc::new(Memory::new(keyring)),
     }
 }

@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn open(folder: &Folder) -> Sqlite {
-        Sqlite::open_or_begin(&path(folder), Arc::new(Keyring::from_seed(&[5; 32]))).unwrap()
+        Sqlite::danger_open_or_begin(&path(folder), Arc::new(Keyring::from_seed(&[5; 32]))).unwrap()
     }
 
     fn doc(id: &str, body: &str) -> Doc {

@@ -385,7 +385,8 @@ mod tests {
     fn no_search_scans() {
         let folder = folder();
         let path = folder.path().join("store.db");
-        let _store = Sqlite::open_or_begin(&path, Arc::new(Keyring::from_seed(&[5; 32]))).unwrap();
+        let _store =
+            Sqlite::danger_open_or_begin(&path, Arc::new(Keyring::from_seed(&[5; 32]))).unwrap();
         let connection = schema::reader(&path).unwrap();
         for bits in 0_u32..256 {
             let some = |bit: u32| (bits >> bit & 1 == 1).then(|| "x".to_owned());

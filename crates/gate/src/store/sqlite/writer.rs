@@ -243,7 +243,7 @@ mod tests {
     /// A writer whose connection a test has tampered with.
     fn writer(folder: &Folder, tamper: &str) -> Writer {
         let path = folder.path().join("store.db");
-        drop(Sqlite::open_or_begin(&path, keyring()).unwrap());
+        drop(Sqlite::danger_open_or_begin(&path, keyring()).unwrap());
         let connection = schema::writer(&path).unwrap();
         connection.execute_batch(tamper).unwrap();
         let note = Note::open(&path, &keyring()).unwrap();

@@ -232,9 +232,9 @@ fn people(gate: &Gate) -> (Vec<Person>, WorkspaceId, WorkspaceId) {
 fn open_store(memory: Option<&Arc<dyn Store>>, folder: Option<&PathBuf>) -> Arc<Brittle> {
     let inner: Arc<dyn Store> = match (memory, folder) {
         (Some(memory), _) => memory.clone(),
-        (None, Some(folder)) => {
-            Arc::new(Sqlite::open_or_begin(&folder.join("gate.db"), Arc::new(keyring())).unwrap())
-        }
+        (None, Some(folder)) => Arc::new(
+            Sqlite::danger_open_or_begin(&folder.join("gate.db"), Arc::new(keyring())).unwrap(),
+        ),
         (None, None) => nothing(),
     };
     Arc::new(Brittle::new(inner))
