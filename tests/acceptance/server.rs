@@ -42,7 +42,7 @@ use live::{Events, Socket};
 use crate::start::{binary, program};
 
 /// A timeout longer than anything here takes, on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A temporary folder that is deleted with the test.
 pub(crate) struct Home(pub(crate) PathBuf);

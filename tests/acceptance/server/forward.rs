@@ -234,6 +234,21 @@ fn what_a_syslog_server_has_missed_it_is_sent_when_it_is_there_again() {
     assert_eq!(count("action_planned"), 2, "from before the kill and after it: {heard:?}");
 }
 
+#[test]
+fn a_syslog_server_is_trusted_by_the_certificate_store_of_the_system() {
+    let authority = Authority::new();
+    let files = Setup::new();
+    let syslog = Syslog::start(&authority, &files, None, Clients::Unknown);
+    let row = format!("  - syslog: {{server: \"localhost:{}\"}}\n", syslog.address.port());
+    // The store is named by the variable that tests and containers use for it.
+    let server = setup(&row).variable("SSL_CERT_FILE", &authority.file(&files)).start();
+    let owner = server.owner();
+    owner.key("agent").propose(&ls()).expect(200);
+    let last = exported(&owner).last().and_then(|record| record["number"].as_u64());
+    let last = last.expect("a number");
+    syslog.until("the last record", |message| message.number() == last);
+}
+
 /// The same client at a server that was started again.
 fn moved(client: &Client, server: &Server) -> Client {
     Client { secret: client.secret.clone(), device: client.device.clone(), ..server.nobody() }

@@ -1,9 +1,11 @@
 //! The input of a person: mouse and keyboard.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
-use super::Page;
 use super::page::quoted;
+use super::{PATIENCE, Page};
 
 /// A script that returns the position of an element, once it is in view; or the obstacle.
 const PLACE: &str = "(selector => {
@@ -20,9 +22,20 @@ const PLACE: &str = "(selector => {
 
 impl Page {
     /// Clicks the middle of an element, which nothing may cover. Nobody aims at a moving element,
-    /// and the pages ignore a click that comes too soon after something moved.
+    /// and the pages ignore a click that comes too soon after something moved: a person then clicks
+    /// again.
     #[track_caller]
     pub(in super::super) fn click(&self, selector: &str) {
+        let until = Instant::now() + PATIENCE;
+        self.click_once(selector);
+        while self.try_eval("window.ignored === true") == Ok(json!(true)) {
+            assert!(Instant::now() < until, "`{selector}` is always ignored");
+            self.click_once(selector);
+        }
+    }
+
+    #[track_caller]
+    fn click_once(&self, selector: &str) {
         self.wait_for(selector);
         self.wait("!window.changed || performance.now() - window.changed > 450");
         let place = self.eval(&format!("{PLACE}({})", quoted(selector)));

@@ -242,12 +242,16 @@ pub(in super::super) enum Network {
     Gone,
 }
 
-/// Records the time of the last change; a ticking clock is not a change.
+/// Records the time of the last change, and whether the page has ignored the last click; a ticking
+/// clock is not a change.
 const CHANGES: &str = "
     window.changed = 0;
     new MutationObserver(changes => {
         if (changes.some(change => !change.target.closest?.('time'))) changed = performance.now();
     }).observe(document, {childList: true, subtree: true});
+    window.ignored = false;
+    addEventListener('click', () => ignored = true, true);
+    addEventListener('click', () => ignored = false);
 ";
 
 const LOADED: &str = "document.readyState === 'complete'";
