@@ -240,10 +240,10 @@ impl Worker {
             // Another record was put in the place of the one that was sent.
             self.position.set(end.last);
         }
-        let first = end.cut.max(end.last.saturating_sub(MOST_BEHIND));
-        if let Some(missed @ 1..) = first.checked_sub(self.position.number()) {
+        let missed = missed(end.cut, end.last, self.position.number());
+        if missed > 0 {
             self.shared.lock().stats.dropped += missed;
-            self.position.set(first);
+            self.position.set(self.position.number().saturating_add(missed));
         }
         let waiting = usize::try_from(end.last - self.position.number().min(end.last));
         self.shared.lock().stats.waiting = waiting.unwrap_or(usize::MAX);
@@ -311,5 +311,33 @@ impl Worker {
         // Kept as far as it came; should that fail too, some records come twice after a restart.
         let _ = self.position.keep(self.position.number());
         Looked::Pause(pause(self.failures, wish, &*self.clock))
+    }
+}
+
+/// The number of records that a receiver misses: those that retention has cut off, and the oldest
+/// where it is too far behind.
+fn missed(cut: u64, last: u64, position: u64) -> u64 {
+    cut.max(last.saturating_sub(MOST_BEHIND)).saturating_sub(position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_is_too_far_behind_misses_the_oldest_and_no_more() {
+        for last in [0, 1, MOST_BEHIND - 1, MOST_BEHIND, MOST_BEHIND + 1, 3 * MOST_BEHIND] {
+            for cut in [0, last / 2, last] {
+                for position in [0, last / 3, last] {
+                    let next = position + missed(cut, last, position);
+                    let (bound, kept) = (last - next.min(last), next.max(cut) == next);
+                    assert!(bound <= MOST_BEHIND && kept, "{cut} {last} {position}: {next}");
+                    let needless = next > position && next > cut && last - next != MOST_BEHIND;
+                    assert!(!needless, "{cut} {last} {position}: {next}");
+                }
+            }
+        }
+        assert_eq!(missed(0, MOST_BEHIND + 7, 3), 4, "numbers of a receiver that was away");
+        assert_eq!(missed(9, 20, 12), 0, "one that is ahead of retention");
     }
 }
