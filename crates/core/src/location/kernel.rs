@@ -65,15 +65,16 @@ const OF_A_PROCESS: &[&str] = &[
 /// firmware are not among them.
 const DESCRIPTIONS: &[&str] = &["block", "bus", "class", "dev", "devices", "fs", "power"];
 
-/// Reports whether everybody may read this file, and it contains nothing private.
+/// Reports whether everybody may read this file, and it contains nothing private. A process may be
+/// unknown, and what is below a folder that is public as a whole.
 pub(super) fn is_public(path: &str) -> bool {
-    if path.contains([UNKNOWN, '*', '?', '[']) {
+    if path.contains(['*', '?', '[']) {
         return false;
     }
     let mut parts = path.split('/').skip(1);
     match (parts.next(), parts.next()) {
         (Some("proc"), Some("self" | "thread-self")) => is_of_a_process(parts),
-        (Some("proc"), Some(first)) if is_a_number(first) => is_of_a_process(parts),
+        (Some("proc"), Some(first)) if may_be_a_number(first) => is_of_a_process(parts),
         (Some("proc"), Some(first)) => OF_THE_MACHINE.contains(&first),
         (Some("sys"), Some("kernel")) => parts.next() == Some("mm"),
         (Some("sys"), Some(first)) => DESCRIPTIONS.contains(&first),
@@ -81,14 +82,15 @@ pub(super) fn is_public(path: &str) -> bool {
     }
 }
 
-fn is_a_number(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit())
+/// Reports whether a name is that of a process or a thread, or nothing is known of it.
+fn may_be_a_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) || text.chars().all(|char| char == UNKNOWN)
 }
 
 fn is_of_a_process<'a>(mut parts: impl Iterator<Item = &'a str>) -> bool {
     match (parts.next(), parts.next()) {
         (Some("net"), Some(_)) => true,
-        (Some("task"), Some(thread)) if is_a_number(thread) => is_of_a_thread(parts),
+        (Some("task"), Some(thread)) if may_be_a_number(thread) => is_of_a_thread(parts),
         (Some(file), None) => OF_A_PROCESS.contains(&file),
         _ => false,
     }

@@ -9,20 +9,38 @@ use crate::words::{self, has};
 /// Words after which a name of the project's own follows.
 const RUNS: &[&str] = &["run", "exec", "test", "x", "dlx", "build", "compile", "start"];
 
-/// The word that puts something where others use it, if there is one: `app deploy`.
+/// The word that puts something where others use it, if there is one: `app deploy`. What is paid or
+/// sent to people cannot be called back either: `charges create`, `messages:send`.
 pub(super) fn goes_out<'w>(args: &Arguments<'w>) -> Option<&'w str> {
-    for operand in args.operands().iter().take(3) {
+    let operands = args.operands();
+    let mut before: Vec<String> = Vec::new();
+    for (at, operand) in operands.iter().take(3).enumerate() {
         let word = operand.text.as_str();
         if !form::is_command_word(word) || RUNS.contains(&word) || has(words::VERBS_LOOK, word) {
             return None;
         }
-        let is_verb =
-            form::parts(word).first().is_some_and(|part| has(words::GRANTS_OUTWARD, part));
-        if is_verb && !follows_an_option(args, operand) {
+        let parts = form::parts(word);
+        let is_verb = parts.first().is_some_and(|part| has(words::GRANTS_OUTWARD, part));
+        if (is_verb || is_final(&before, &parts, operands.get(at + 1)))
+            && !follows_an_option(args, operand)
+        {
             return Some(word);
         }
+        before = parts;
     }
     None
+}
+
+/// Reports whether a word, with the nouns around it, pays somebody or sends people something.
+fn is_final(before: &[String], parts: &[String], next: Option<&&Arg>) -> bool {
+    let next = next.filter(|next| form::is_command_word(&next.text));
+    let next = next.map_or_else(Vec::new, |next| form::parts(&next.text));
+    let things = [before, parts, next.as_slice()].concat();
+    [(words::GRANTS_PAYS, words::GRANTS_PAYMENTS), (words::GRANTS_TELLS, words::GRANTS_MESSAGES)]
+        .iter()
+        .any(|(verbs, nouns)| {
+            parts.iter().any(|part| has(verbs, part)) && things.iter().any(|part| has(nouns, part))
+        })
 }
 
 /// Reports whether a word may be the value of the option before it.
