@@ -31,7 +31,8 @@ pub(crate) fn mcp() -> Result {
 fn build() -> Result {
     run_command(&mut cargo(&[
         "build",
-        "--release",
+        "--profile",
+        "dist",
         "--package",
         "countersign",
         "--package",
@@ -41,10 +42,10 @@ fn build() -> Result {
 
 /// Runs the benchmark with these arguments, for the marked part of the page.
 fn measure(words: &[&str], part: &str) -> Result {
-    let release = target().join("release");
-    let output = Command::new(release.join("bench"))
+    let built = target().join("dist");
+    let output = Command::new(built.join("bench"))
         .args(words)
-        .arg(release.join("countersign"))
+        .arg(built.join("countersign"))
         .stderr(Stdio::inherit())
         .output()?;
     let table = String::from_utf8(output.stdout)?;
