@@ -16,7 +16,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
-use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+pub use countersign_wire::PublicKey;
+use countersign_wire::work;
+use ed25519_dalek::{Signer as _, SigningKey};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
@@ -43,6 +45,13 @@ pub enum Purpose {
     IdempotencyKey,
     Policy,
     Forward,
+    Work,
+}
+
+impl AsRef<[u8]> for Purpose {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
 }
 
 impl Purpose {
@@ -64,6 +73,7 @@ impl Purpose {
             Self::IdempotencyKey => b"countersign idempotency key v1\0",
             Self::Policy => b"countersign policy v1\0",
             Self::Forward => b"countersign forward v1\0",
+            Self::Work => work::PURPOSE.as_bytes(),
         }
     }
 }
@@ -153,7 +163,7 @@ impl Keyring {
     /// The public half of the signing key, by which anybody can check a receipt.
     #[must_use]
     pub fn public(&self) -> PublicKey {
-        PublicKey(self.signing.verifying_key())
+        PublicKey::new(self.signing.verifying_key())
     }
 
     /// Signs bytes for a purpose.
@@ -219,32 +229,6 @@ impl Keyring {
             return Err(KeyringError::Damaged(path.to_owned()));
         }
         Ok(Self::from_seed(&seed))
-    }
-}
-
-/// The public half of the server's signing key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PublicKey(VerifyingKey);
-
-impl PublicKey {
-    /// Parses the printed form.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix("cspk_")?).ok()?;
-        VerifyingKey::from_bytes(&bytes.try_into().ok()?).ok().map(Self)
-    }
-
-    /// Reports whether this key's owner signed these bytes for this purpose.
-    #[must_use]
-    pub fn verifies(&self, purpose: Purpose, bytes: &[u8], signature: &[u8; 64]) -> bool {
-        let signature = Signature::from_bytes(signature);
-        self.0.verify_strict(&[purpose.as_bytes(), bytes].concat(), &signature).is_ok()
-    }
-}
-
-impl fmt::Display for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cspk_{}", URL_SAFE_NO_PAD.encode(self.0.as_bytes()))
     }
 }
 

@@ -1,8 +1,6 @@
 //! The files that an action runs: an approval is bound to their content, too.
 
-use countersign_core::digest::of_value;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::bytes::Hash;
@@ -26,12 +24,15 @@ impl Script {
     }
 }
 
+/// The script as it is sent to people and workers.
+impl From<&Script> for countersign_wire::Script {
+    fn from(script: &Script) -> Self {
+        Self { path: script.path.clone(), sha256: script.sha256.to_string() }
+    }
+}
+
 /// The digest to which an approval is bound: the action, and the content of the scripts it runs.
 pub(crate) fn binding(digest: &str, scripts: &[Script]) -> String {
-    if scripts.is_empty() {
-        return digest.to_owned();
-    }
-    let mut scripts = scripts.to_vec();
-    scripts.sort();
-    of_value(&json!({"action": digest, "scripts": scripts}))
+    let scripts: Vec<_> = scripts.iter().map(countersign_wire::Script::from).collect();
+    countersign_wire::work::binding(digest, &scripts)
 }

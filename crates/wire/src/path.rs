@@ -20,6 +20,7 @@ macro_rules! paths {
 paths! {
     ACTIONS "/api/actions"
     ACTIONS_BATCH "/api/actions/batch"
+    ACTION "/api/actions/{id}"
     ACTION_REPORT "/api/actions/{id}/report"
     APPROVALS "/api/approvals"
     APPROVALS_RESPOND "/api/approvals/respond"
@@ -62,6 +63,7 @@ paths! {
     SESSIONS_STOP "/api/sessions/stop"
     SESSION "/api/sessions/{id}"
     SESSION_ACTIONS "/api/sessions/{id}/actions"
+    SESSION_ACTION "/api/sessions/{id}/actions/{action}"
     SESSION_COMPLETE "/api/sessions/{id}/complete"
     SESSION_FILES "/api/sessions/{id}/files"
     SESSION_FILES_ZIP "/api/sessions/{id}/files/zip"
@@ -86,6 +88,7 @@ paths! {
     USER_INVITE "/api/users/{id}/invite"
     USER_SUPER_ADMIN "/api/users/{id}/super-admin"
     MEMBERSHIP "/api/users/{user}/workspaces/{workspace}"
+    WORKERS "/api/workers"
     WORKSPACES "/api/workspaces"
     WORKSPACE_DECLINE "/api/workspaces/{id}/decline"
     WORKSPACE_JOIN "/api/workspaces/{id}/join"

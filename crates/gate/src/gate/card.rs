@@ -100,10 +100,7 @@ impl From<Card> for ApprovalCard {
             State::Cancelled { why: Cancel::Replaced { by }, .. } => Some(by.to_string()),
             _ => None,
         };
-        let scripts = card.scripts.into_iter().map(|script| countersign_wire::Script {
-            path: script.path,
-            sha256: script.sha256.to_string(),
-        });
+        let scripts = card.scripts.iter().map(countersign_wire::Script::from);
         Self {
             approval_id: card.approval.to_string(),
             user_id: card.user.to_string(),
