@@ -278,6 +278,15 @@ impl<'a> Walker<'a> {
         out
     }
 
+    /// Follows a script in another process, which gets only what is exported.
+    fn process_script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
+        let outer = self.state.clone();
+        self.state.enter_process();
+        let out = self.nested_script(text, shown_at, stdin);
+        self.leave_subshell(outer);
+        out
+    }
+
     fn leave_subshell(&mut self, outer: SharedState) {
         if self.state.is_same(&outer) {
             return;
@@ -325,9 +334,13 @@ impl<'a> Walker<'a> {
         self.background += u32::from(background);
         // A redirection alone prints nothing of its piped input.
         let stdin = if only_redirects(stmt) { Stream::caller() } else { stdin };
+        let outer = background.then(|| self.state.clone());
         let out = self.with_redirects(src, &stmt.redirects, stdin, |walker, stdin| {
             walker.command(src, &stmt.command, stdin)
         });
+        if let Some(outer) = outer {
+            self.leave_subshell(outer);
+        }
         self.beside -= u32::from(background);
         self.background -= u32::from(background);
         self.waited &= self.background > 0;

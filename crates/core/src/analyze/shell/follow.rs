@@ -145,7 +145,7 @@ impl Walker<'_> {
                 Stream::empty()
             }
             false => {
-                let out = self.follow_command(args, stdin);
+                let out = self.shell_command(args, stdin);
                 self.environment.truncate(outer);
                 out
             }
@@ -243,12 +243,6 @@ impl Walker<'_> {
         let name = program_name(&first.text);
         let args = if name.ends_with("tar") { with_dashed_options(args) } else { args };
         let Some(first) = args.first() else { return Stream::empty() };
-        if self.state.functions.contains_key(&first.text) {
-            return self.call(&name, args, stdin);
-        }
-        if self.state.aliases.contains_key(&first.text) && !self.replacing.contains(&first.text) {
-            return self.follow_alias(&name, &args, stdin);
-        }
         if first.text == name
             && let Some(out) = self.builtin(&name, &args, &stdin)
         {
@@ -331,6 +325,31 @@ impl Walker<'_> {
         }
         self.covered_by_sandbox(name, all);
         self.answers(name, &Arguments::new(all, program), whole_span(args));
+    }
+
+    /// Follows a command that the shell itself looks up: only here can its name stand for a
+    /// function or an alias. What another program starts is always a program.
+    fn shell_command(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+        let Some(first) = args.first() else { return Stream::empty() };
+        let name = first.text.clone();
+        if let Some(functions) = self.state.functions(&name).cloned() {
+            let several = functions.may_be_program || functions.bodies.len() > 1;
+            let mut out = Stream::unknown(Tags::NONE);
+            for function in &functions.bodies {
+                out = self.call(&name, function, args.clone(), stdin.clone());
+            }
+            if functions.may_be_program {
+                self.follow_command(args, stdin);
+            }
+            return if several { Stream::unknown(out.taint) } else { out };
+        }
+        if self.state.aliases.contains_key(&name) && !self.replacing.contains(&name) {
+            // Only interactive shells expand aliases, and only on later lines.
+            let out = self.follow_alias(&name, &args, stdin.clone());
+            let same = self.follow_command(args, stdin);
+            return Stream::unknown(out.taint.and(same.taint));
+        }
+        self.follow_command(args, stdin)
     }
 
     /// Follows an alias's text with the words after it; inside it, the name means the program

@@ -321,7 +321,7 @@ impl Walker<'_> {
         // Statements that another statement prints are code that nobody has read.
         let generates = language == Code::Sql && super::query::generates(&text);
         let language = match language {
-            Code::Shell => return self.child_script(&text, span, stdin.clone()),
+            Code::Shell => return self.process_script(&text, span, stdin.clone()),
             Code::Python => Language::Python,
             Code::Javascript => Language::Javascript,
             Code::Perl => Language::Perl,
