@@ -34,6 +34,7 @@ mod interpreter;
 mod later;
 mod listen;
 mod loader;
+mod lookup;
 mod module;
 mod name;
 mod network;

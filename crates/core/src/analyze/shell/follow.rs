@@ -200,6 +200,16 @@ impl Walker<'_> {
 
     /// Follows a command given by its words.
     pub(super) fn follow_command(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+        self.within_bounds(args, stdin, Self::follow_inside)
+    }
+
+    /// Follows a command unless the bounds on depth and work are passed.
+    pub(super) fn within_bounds(
+        &mut self,
+        args: Vec<Arg>,
+        stdin: Stream,
+        follow: fn(&mut Self, Vec<Arg>, Stream) -> Stream,
+    ) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         if self.depth >= MOST_DEPTH {
             self.note(Fact::new(FactKind::Bound, "too deep to follow").at(first.span));
@@ -212,14 +222,15 @@ impl Walker<'_> {
         self.fuel = self.fuel.saturating_sub(1);
         self.depth += 1;
         let outer = self.environment.len();
-        let out = self.follow_inside(args, stdin);
+        let out = follow(self, args, stdin);
         // Variables set by a wrapper such as `env` end with it.
         self.environment.truncate(outer);
         self.depth -= 1;
         out
     }
 
-    fn follow_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+    /// Follows a program given by its words.
+    pub(super) fn follow_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         // A glob passed to a function is quoted there, and was expanded before.
         let by_pattern = (first.glob || first.text.contains('/'))
@@ -325,46 +336,6 @@ impl Walker<'_> {
         }
         self.covered_by_sandbox(name, all);
         self.answers(name, &Arguments::new(all, program), whole_span(args));
-    }
-
-    /// Follows a command that the shell itself looks up: only here can its name stand for a
-    /// function or an alias. What another program starts is always a program.
-    fn shell_command(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
-        let Some(first) = args.first() else { return Stream::empty() };
-        let name = first.text.clone();
-        if let Some(functions) = self.state.functions(&name).cloned() {
-            let several = functions.may_be_program || functions.bodies.len() > 1;
-            let mut out = Stream::unknown(Tags::NONE);
-            for function in &functions.bodies {
-                out = self.call(&name, function, args.clone(), stdin.clone());
-            }
-            if functions.may_be_program {
-                self.follow_command(args, stdin);
-            }
-            return if several { Stream::unknown(out.taint) } else { out };
-        }
-        if self.state.aliases.contains_key(&name) && !self.replacing.contains(&name) {
-            // Only interactive shells expand aliases, and only on later lines.
-            let out = self.follow_alias(&name, &args, stdin.clone());
-            let same = self.follow_command(args, stdin);
-            return Stream::unknown(out.taint.and(same.taint));
-        }
-        self.follow_command(args, stdin)
-    }
-
-    /// Follows an alias's text with the words after it; inside it, the name means the program
-    /// again.
-    fn follow_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
-        let Some(mut line) = self.state.aliases.get(name).cloned() else { return Stream::empty() };
-        for arg in args.iter().skip(1) {
-            line.push(' ');
-            line.push_str(&quote(&arg.text));
-        }
-        let span = args.first().and_then(|first| first.span);
-        self.replacing.push(name.to_owned());
-        let out = self.nested_script(&line, span, stdin);
-        self.replacing.pop();
-        out
     }
 
     /// Follows every program that a glob such as `/bin/r?` can match, and perhaps another one.
