@@ -224,6 +224,15 @@ impl ApprovalClient {
         }
     }
 
+    /// Caches the server's quorum rules as they are now.
+    ///
+    /// # Errors
+    /// The server does not send them, or they cannot be stored.
+    pub(crate) async fn learn_now(&self) -> anyhow::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        fallback::fetch(&self.client, folder, &self.client.address().to_string()).await
+    }
+
     /// Sends a request that does not wait for a person.
     async fn post(
         &self,

@@ -29,6 +29,7 @@ mod halt;
 mod history;
 mod inbox;
 mod language;
+mod machine;
 mod people;
 mod piece;
 mod policy;

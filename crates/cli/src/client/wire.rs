@@ -83,7 +83,8 @@ pub(crate) fn broken(error: &hyper::Error) -> ClientError {
 /// The error of a server whose identity could not be verified.
 fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
     use rustls::CertificateError::{
-        BadSignature, NotValidForName, NotValidForNameContext, UnknownIssuer,
+        self, BadSignature, Expired, ExpiredContext, NotValidForName, NotValidForNameContext,
+        NotValidYet, NotValidYetContext, UnknownIssuer,
     };
     let why = match cause {
         rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
@@ -94,6 +95,17 @@ fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
         rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
             format!("its certificate is for another name ({cause})")
         }
+        rustls::Error::InvalidCertificate(
+            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+        ) => format!(
+            "by the clock of this machine its certificate is not valid now: is the clock wrong, or \
+             was it not renewed? ({cause})"
+        ),
+        // `openssl req -x509` makes one of these unless it is told otherwise.
+        rustls::Error::InvalidCertificate(CertificateError::Other(_)) => format!(
+            "its certificate is not one for a server; it may be that of an authority \
+             (`CA:TRUE`) ({cause})"
+        ),
         other => other.to_string(),
     };
     ClientError::Untrusted(format!("{address} cannot be trusted: {why}"))
@@ -153,4 +165,29 @@ async fn socket(path: &Path) -> io::Result<Box<dyn Stream>> {
 async fn socket(_: &Path) -> io::Result<Box<dyn Stream>> {
     let why = "this system has no such sockets: name a URL with --server";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::{CertificateError, OtherError};
+
+    use super::*;
+
+    fn said(cause: CertificateError) -> String {
+        let address = Address::parse("https://gate.example.com").unwrap();
+        untrusted(&address, &rustls::Error::InvalidCertificate(cause)).to_string()
+    }
+
+    #[test]
+    fn a_certificate_that_cannot_be_used_is_explained_in_words() {
+        let other = OtherError(Arc::new(io::Error::other("CaUsedAsEndEntity")));
+        let text = said(CertificateError::Other(other));
+        assert!(text.contains("an authority (`CA:TRUE`)"), "{text}");
+        for cause in [CertificateError::Expired, CertificateError::NotValidYet] {
+            let text = said(cause);
+            assert!(text.contains("is the clock wrong"), "{text}");
+        }
+    }
 }

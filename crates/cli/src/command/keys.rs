@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use countersign_gate::key::HOOK_WRITES;
 use countersign_wire::path;
 use serde_json::{Value, json};
 
@@ -12,9 +13,6 @@ use crate::exit::Exit;
 use crate::listing::{field, items, print_json, with_query};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
-
-/// The number of changes that a hook's key may make in a minute.
-const HOOK_WRITES: u32 = 600;
 
 /// Create, rotate and revoke the keys of agents and programs
 #[derive(Debug, Args)]
@@ -176,7 +174,7 @@ fn scopes(key: &Value) -> String {
 
 impl Create {
     fn run(self) -> Result<Exit> {
-        let writes = self.writes.or(self.hook.then_some(HOOK_WRITES));
+        let writes = self.writes.or(self.hook.then_some(HOOK_WRITES.uses));
         let scopes = if self.hook { vec!["*".to_owned()] } else { self.scope };
         let body = json!({
             "name": self.name,

@@ -104,8 +104,8 @@ pub struct Syslog {
     tls: Arc<ClientConfig>,
     source: message::Source,
     connection: Option<StreamOwned<ClientConnection, TcpStream>>,
-    /// When the latest messages were sent.
-    sent: VecDeque<Instant>,
+    /// The latest messages: the number of the record, and when it was sent.
+    sent: VecDeque<(u64, Instant)>,
 }
 
 impl fmt::Debug for Syslog {
@@ -220,7 +220,7 @@ impl Sink for Syslog {
         if self.sent.len() == MOST_AGAIN {
             self.sent.pop_front();
         }
-        self.sent.push_back(Instant::now());
+        self.sent.push_back((record.number, Instant::now()));
         Ok(())
     }
 
@@ -239,13 +239,12 @@ impl Sink for Syslog {
         }
     }
 
-    fn unconfirmed(&mut self) -> u64 {
+    fn first_unconfirmed(&mut self) -> Option<u64> {
         if self.connection.is_some() {
-            return 0;
+            return None;
         }
         let sent = std::mem::take(&mut self.sent);
-        let lost = sent.iter().filter(|sent| sent.elapsed() < ON_ITS_WAY).count();
-        u64::try_from(lost).unwrap_or(0)
+        sent.iter().find(|(_, sent)| sent.elapsed() < ON_ITS_WAY).map(|(number, _)| *number)
     }
 }
 

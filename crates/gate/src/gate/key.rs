@@ -38,7 +38,10 @@ pub enum AuthError {
     #[error("this key works only on an approved device, and none was named")]
     NoDevice,
     /// The device is not an approved machine of the key's user.
-    #[error("this device is not approved yet: approve it from a signed-in device")]
+    #[error(
+        "this device is not approved for this key: it waits for approval, was revoked, or is \
+         somebody else's"
+    )]
     Device(DeviceId),
     /// Too many devices of the user wait already.
     #[error("{MOST_WAITING} devices wait for approval already: approve or revoke some first")]
