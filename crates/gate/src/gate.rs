@@ -103,7 +103,7 @@ pub struct Gate {
     plain: Arc<KnownCleanReasons>,
     judging: Judging,
     /// The person who has halted everything while the store could not be written.
-    halted_by: Mutex<Option<UserId>>,
+    halted_by: Mutex<Option<control::SwitchedBy>>,
     last_write: ready::LastWrite,
     files: Option<transfer::Files>,
 }
