@@ -73,7 +73,14 @@ fn is_our_program(pid: u32) -> bool {
     program("self").is_some_and(|own| program(&pid.to_string()) == Some(own))
 }
 
+/// Reports whether a process is a shell, by its name or, for a script, by its program.
 fn is_shell(pid: u32) -> bool {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let program = program.file_name().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    has_shell_name(pid) || SHELLS.contains(&program)
+}
+
+fn has_shell_name(pid: u32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     SHELLS.contains(&name.trim_end())
 }
@@ -83,7 +90,8 @@ fn is_shell(pid: u32) -> bool {
 fn runs_a_command(pid: u32, system: System) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let leads = system.traits(pid).is_some_and(|traits| traits.session == pid);
-    is_command(&words, leads)
+    // A script that is started by its own path, as Cline's hook is, has its own name.
+    !has_shell_name(pid) || is_command(&words, leads)
 }
 
 fn is_command(words: &[u8], leads_its_session: bool) -> bool {

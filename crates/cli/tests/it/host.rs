@@ -405,7 +405,12 @@ fn a_host_is_found_behind_every_shell_that_starts_its_hook() {
     let one = "\"$0\" hook codex < \"$1\"; true";
     let two = format!("sh -c '{one}' \"$0\" \"$1\"; true");
     let subshell = format!("({two}); true");
-    for line in [one, &two, &subshell] {
+    // Cline starts a script by its path, which names its process.
+    let text = format!("#!/bin/sh\n'{}' hook codex < '{}'; true\n", binary(), input.display());
+    let script = sandbox.write("PreToolUse", &text);
+    make_executable(&script);
+    let script = script.to_str().unwrap();
+    for line in [one, &two, &subshell, script, &format!("setsid {script}")] {
         let mut host = sandbox.command("sh");
         host.args(["-c", line, binary()]).arg(&input);
         assert_eq!(end(&mut host, "").code, Some(0), "{line}");
