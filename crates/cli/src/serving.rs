@@ -20,7 +20,7 @@ use countersign_gate::forward::{End, Forwarder, Position};
 use countersign_gate::id::UserId;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::secret::Secret;
-use countersign_gate::store::Sqlite;
+use countersign_gate::store::{self, StoreUrl};
 use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Inherited, Settings, bind_inherited};
@@ -104,8 +104,8 @@ impl Serving {
         tell_who_erases(&folder, &policy, &config)?;
         let clock: Arc<System> = Arc::new(System);
         let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
-        let store = Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring));
-        let store = Arc::new(store.context(WHAT_TO_DO)?);
+        let store = store::open(&StoreUrl::in_folder(&folder), Arc::clone(&keyring));
+        let store = store.context(WHAT_TO_DO)?;
         let parts = Parts {
             store,
             keyring,
