@@ -21,26 +21,18 @@ use countersign_gate::gate::Kept;
 use countersign_gate::id::UserId;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::secret::Secret;
-use countersign_gate::store::Sqlite;
+use countersign_gate::store::{self, StoreUrl};
 use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Inherited, Settings, bind_inherited};
 
-use crate::{data, settings};
+use crate::data::{self, HALTED, RECORD_KEPT, URL};
+use crate::settings;
 
-/// The socket for programs of the same user, in the data folder.
-pub(crate) const SOCKET: &str = "server.sock";
 /// Locked by the server that uses the data folder.
 const LOCK: &str = "server.lock";
 /// The folder of files in the data folder.
 const FILES: &str = "files";
-/// In the data folder: the server's address for people, for links that are created over the socket.
-pub(crate) const URL: &str = "server.url";
-
-/// The file of a data folder whose server keeps people from erasing what is on record about them.
-pub(crate) const RECORD_KEPT: &str = "record.kept";
-/// A file that exists while everything is halted, so that hooks see it without a request.
-pub(crate) const HALTED: &str = "server.halted";
 /// The interval at which the gate is swept for expired items.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Added to the error when the gate cannot be opened.
@@ -113,8 +105,8 @@ impl Serving {
         tell_who_erases(&folder, &policy, &config)?;
         let clock: Arc<System> = Arc::new(System);
         let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
-        let store = Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring));
-        let store = Arc::new(store.context(WHAT_TO_DO)?);
+        let store = store::open(&StoreUrl::in_folder(&folder), Arc::clone(&keyring));
+        let store = store.context(WHAT_TO_DO)?;
         let parts = Parts {
             store,
             keyring,

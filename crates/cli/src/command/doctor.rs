@@ -18,12 +18,14 @@ use serde_json::Value;
 use super::hook::{Known, known};
 use super::install::{program, project, read, usual_seconds_here};
 use super::wrap;
-use crate::approval_client::server_name;
 use crate::client::{Client, DEVICE, Server, block_on};
-use crate::context_options::home;
+use crate::connection::server_name;
 use crate::exit::Exit;
+use crate::home::home;
+use crate::hook_options::Options;
 use crate::host::install::{Change, Installed, Scope};
 use crate::host::{HOSTS, HookOutput, Host};
+use crate::layer::local_layers;
 use crate::mcp::wrap::unguarded;
 use crate::show::one_line;
 use crate::{data, settings};
@@ -34,7 +36,6 @@ mod version;
 
 use rollout::Rollout;
 use start::start;
-pub(crate) use version::version;
 use version::{VersionState, version_of};
 
 /// A command that every configuration blocks.
@@ -169,8 +170,8 @@ impl Doctor {
         without_hook: Option<&'static str>,
     ) -> Result<Option<Rollout>> {
         // A policy that the server does not serve is reported as a failed check.
-        let layers = settings::layers(&Context::default()).or_else(|_| settings::local_layers())?;
-        let options = settings::hook_of(layers)?.unwrap_or_default();
+        let layers = settings::layers(&Context::default()).or_else(|_| local_layers())?;
+        let options = Options::read(&layers)?;
         let Some(server) = server_name(&options).filter(|_| !self.server.is_named()) else {
             return Ok(None);
         };

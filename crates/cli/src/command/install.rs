@@ -11,10 +11,10 @@ use countersign_core::{Action, Context};
 
 use super::hook::{Known, known};
 use crate::ask::{self, Answer};
-use crate::context_options::home;
 use crate::exit::Exit;
+use crate::home::home;
 use crate::host::install::{Change, Installed, Scope};
-use crate::settings::Layer;
+use crate::layer::{Layer, local_layers};
 use crate::{diff, settings};
 
 /// Added to the timeout of a question, so that silence is answered before the host gives up.
@@ -109,7 +109,7 @@ fn usual_seconds() -> Result<u64> {
 /// The same for a look at hooks, and for their removal: by the files of this machine alone where
 /// its server does not serve the organisation's policy. `doctor` reports that by itself.
 pub(super) fn usual_seconds_here() -> Result<u64> {
-    let layers = settings::layers(&Context::default()).or_else(|_| settings::local_layers())?;
+    let layers = settings::layers(&Context::default()).or_else(|_| local_layers())?;
     seconds_by(layers)
 }
 

@@ -22,16 +22,18 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde::Deserialize;
 use url::{Host, Url};
 
-use super::ChannelError;
 use super::http::{self, Reach};
-use super::sink::{Sink, SinkError};
+use super::sink::{Feed, Sink, SinkError};
+use super::subscription::Records;
+use super::{AnswerSink, Audience, ChannelError, ChannelKind, Opened};
 use crate::audit::Record;
+use crate::clock::Clock;
 
 mod message;
 
 pub use message::Facility;
 
-pub(super) const NAME: &str = "syslog";
+const NAME: &str = "syslog";
 
 /// The port of syslog over TLS.
 const PORT: u16 = 6514;
@@ -68,17 +70,21 @@ pub struct Settings {
     pub facility: Facility,
 }
 
-impl Settings {
-    /// Refuses what could never be reached.
-    ///
-    /// # Errors
-    /// The server is not named as it must be, or a certificate has no key.
-    pub(super) fn check(&self) -> Result<(), &'static str> {
+impl ChannelKind for Settings {
+    const AUDIENCE: Audience = Audience::Everybody;
+
+    fn check(&self) -> Result<(), &'static str> {
         place(&self.server)?;
         match (&self.certificate, &self.key) {
             (Some(_), Some(_)) | (None, None) => Ok(()),
             _ => Err("`certificate` and `key` of syslog belong together"),
         }
+    }
+
+    fn open(self, _: Arc<dyn Clock>, _: Arc<dyn AnswerSink>) -> Result<Opened, ChannelError> {
+        let (sink, records) = (Box::new(Syslog::open(&self)?), Records::Every);
+        let feed = Feed { sink, records, destination: self.server };
+        Ok(Opened { channel: None, feed: Some(feed) })
     }
 }
 

@@ -4,7 +4,7 @@ use countersign_core::digest::digest;
 use countersign_core::{Action, Context};
 use serde_json::json;
 
-use crate::approval::{Approval, Cancel, State, TamperedError};
+use crate::approval::{Approval, Cancel, Details, State, TamperedError};
 use crate::audit::{self, Draft};
 use crate::caller::Caller;
 use crate::document::Versioned;
@@ -177,11 +177,7 @@ impl Gate {
             let (versioned, rights) = self.own_approval(caller, id).await?;
             let approval = &versioned.value;
             let details = approval.open(&self.keyring)?;
-            // The context is the one that was judged, except for the agent's current directory and
-            // page.
-            let mut context = details.context.clone();
-            context.cwd.clone_from(&proposal.context.cwd);
-            context.base_url.clone_from(&proposal.context.base_url);
+            let context = context_of(&details, proposal);
             let bound = binding(&digest(&proposal.action, &context), &proposal.scripts);
             if !approval.is_about(&self.keyring, &bound) {
                 return Err(SpendError::OtherAction);
@@ -368,6 +364,15 @@ impl Gate {
         self.commit(batch).await.map_err(failed)?;
         Ok(())
     }
+}
+
+/// The context of the action that is about to run: the one that was judged, except for the agent's
+/// current directory and page.
+fn context_of(details: &Details, proposal: &Proposal) -> Context {
+    let mut context = details.context.clone();
+    context.cwd.clone_from(&proposal.context.cwd);
+    context.base_url.clone_from(&proposal.context.base_url);
+    context
 }
 
 /// Reports whether a refused use is recorded: waiting is not an attempt, nor is a failing store.
