@@ -196,6 +196,8 @@ impl ApprovalClient {
                     return Ok(unasked(judged_action, judgement.as_deref(), permitted));
                 }
                 Proposed::Waiting { approval_id, .. } => approval_id,
+                // We run it ourselves, and never ask for a worker.
+                Proposed::Executing(_) | Proposed::Executed(_) => return Err(ClientError::Unknown),
             };
             waiter.asked(self, &id);
             match self.waited(&id, &proposal, session.as_deref(), waiter).await? {

@@ -24,6 +24,7 @@ use crate::route::Route;
 mod incoming;
 mod message;
 mod sse;
+mod work;
 mod ws;
 
 /// The number of events that a connection may fall behind before it reads the store again.
@@ -379,7 +380,7 @@ async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Option<LiveEv
             let written = Written::of(&settled.data(), &socket);
             Some(told(To::These(to), About::Question(card.key), settled.name(), written))
         }
-        _ => Some(other(event)),
+        _ => Some(work::work(event).unwrap_or_else(|| other(event))),
     }
 }
 
@@ -444,6 +445,9 @@ fn then(what: &What) -> Then {
         | What::ApprovalSettled { .. }
         | What::ActionAllowed { .. }
         | What::ActionReported { .. }
+        | What::ActionBegan { .. }
+        | What::ActionPiece { .. }
+        | What::ActionEnded { .. }
         | What::SessionStarted
         | What::SessionPaused
         | What::SessionResumed
@@ -475,11 +479,14 @@ fn live(what: &What, session: Option<&SessionId>) -> Live {
         What::ActionReported { action, state } => {
             Live::ActionReported { action_id: action.to_string(), session_id, state: *state }
         }
-        // These are written with the card of their question, above.
+        // These are written with the card of their question, above, or in `work`.
         What::ApprovalRequired { .. }
         | What::ApprovalEscalated { .. }
         | What::ApprovalVoted { .. }
-        | What::ApprovalSettled { .. } => Live::Resync {},
+        | What::ApprovalSettled { .. }
+        | What::ActionBegan { .. }
+        | What::ActionPiece { .. }
+        | What::ActionEnded { .. } => Live::Resync {},
     }
 }
 

@@ -4,11 +4,18 @@
 //! all read it, so none of them can forget a route.
 
 use crate::route::Route;
-use crate::{api, console, live, reference, sign_in};
+use crate::{api, console, live, reference, sign_in, worker};
 
 /// All routes.
 #[must_use]
 pub fn routes() -> Vec<Route> {
-    [api::routes(), live::routes(), reference::routes(), sign_in::routes(), console::routes()]
-        .concat()
+    [
+        api::routes(),
+        live::routes(),
+        worker::routes(),
+        reference::routes(),
+        sign_in::routes(),
+        console::routes(),
+    ]
+    .concat()
 }

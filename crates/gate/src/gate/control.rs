@@ -35,6 +35,7 @@ impl Gate {
     pub async fn halt(&self, person: &Person) -> Result<Kept, GateError> {
         let by = &person.user().id;
         *self.halted_by() = Some(by.clone());
+        self.workers.stop_all("everything is halted");
         let kept = self.keep_halt(by).await;
         // Also if it is not stored: listeners must know, above all the hooks.
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Halted });

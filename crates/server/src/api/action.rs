@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::api::execute::execute;
 use crate::app::App;
 use crate::auth::{Asker, Identity, Shown};
 use crate::body::{self, Path};
@@ -61,6 +62,9 @@ pub(super) struct ProposalBody {
     /// run is one question: a caller that lost the connection finds it again, with its answer.
     #[schemars(length(max = 256))]
     run: Option<String>,
+    /// Has a worker of the session do it as soon as it is permitted.
+    #[serde(default)]
+    execute: bool,
 }
 
 /// The outcome of a permitted action.
@@ -87,7 +91,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(propose),
         post(path::SESSION_ACTIONS, "propose_in_session")
             .by(Who::Either)
-            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and uses an approval immediately. Where a person has changed the action, the permit is for `edited`: run that instead.")
+            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and uses an approval immediately. Where a person has changed the action, the permit is for `edited`: run that instead. With `execute` a worker does it once it is permitted; the answer has its result where the wait is long enough, and its `action_id` otherwise.")
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
             .gives::<Proposed>(202)
@@ -119,6 +123,10 @@ impl ProposalBody {
             }
             (one, other) => one.or(other),
         };
+        if self.execute {
+            let detail = "`execute` is for one proposal in a session";
+            return Err(Problem::bad_request(detail));
+        }
         Ok(Proposal {
             action: self.action,
             context: self.context,
@@ -183,6 +191,9 @@ async fn submit(
     mut body: ProposalBody,
     session: Option<SessionId>,
 ) -> Result<Response, Problem> {
+    if std::mem::take(&mut body.execute) {
+        return Box::pin(execute(app, asker, wait, body, session)).await;
+    }
     let workspace = body.workspace_id.take();
     let proposal = body.proposal(session)?;
     let (identity, shown) = asker.split();
