@@ -20,8 +20,8 @@ use countersign_wire::{
 use serde_json::{Map, Value, json};
 
 use crate::client::{Address, Client, ClientError, typed};
+use crate::data;
 use crate::listing::{field, part};
-use crate::serving;
 
 mod agent;
 mod fallback;
@@ -34,7 +34,6 @@ mod waiting;
 pub(crate) use agent::{machine_name, register};
 pub(crate) use fallback::{Fallback, HostCan, Stranded};
 pub(crate) use journal::Journal;
-pub(crate) use open::{KEY, key, server_name};
 pub(crate) use outcome::{Outcome, Permitted};
 pub(crate) use waiting::{Patient, Waiter};
 
@@ -149,17 +148,10 @@ impl ApprovalClient {
     /// The page on which a person can answer a question, if it is known.
     pub(crate) fn link(&self, approval: &str) -> Option<String> {
         let server = match self.client.address() {
-            Address::Socket(socket) => {
-                fs::read_to_string(socket.with_file_name(serving::URL)).ok()?
-            }
+            Address::Socket(socket) => fs::read_to_string(socket.with_file_name(data::URL)).ok()?,
             url => url.to_string(),
         };
         Some(format!("{}/approvals/{}", server.trim().trim_end_matches('/'), part(approval)))
-    }
-
-    /// Fetches the organisation's policy from the server.
-    pub(crate) async fn policy(&self) -> Result<Value, ClientError> {
-        self.client.get(path::POLICY).await
     }
 
     /// Withdraws a question whose answer is no longer needed.

@@ -22,8 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::data::Data;
-use crate::serving::SOCKET;
+use crate::data::{Data, SOCKET};
 
 mod address;
 mod events;

@@ -12,7 +12,16 @@ use clap::Args;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::store::Sqlite;
 
-use crate::context_options;
+use crate::home::home;
+
+/// The socket for programs of the same user.
+pub(crate) const SOCKET: &str = "server.sock";
+/// The server's address for people, for links that are created over the socket.
+pub(crate) const URL: &str = "server.url";
+/// A file that exists while the server keeps people from erasing what is on record about them.
+pub(crate) const RECORD_KEPT: &str = "record.kept";
+/// A file that exists while everything is halted, so that hooks see it without a request.
+pub(crate) const HALTED: &str = "server.halted";
 
 /// Which data folder.
 #[derive(Debug, Args)]
@@ -94,8 +103,7 @@ impl Data {
 pub(crate) fn usual_folder() -> Option<PathBuf> {
     set("COUNTERSIGN_DATA").or_else(|| {
         let folder = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
-        let folder =
-            folder.or_else(|| context_options::home().map(|home| home.join(".local/share")))?;
+        let folder = folder.or_else(|| home().map(|home| home.join(".local/share")))?;
         Some(folder.join("countersign"))
     })
 }

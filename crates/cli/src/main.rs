@@ -19,22 +19,32 @@ mod change;
 mod client;
 mod command;
 mod compiler;
+mod connection;
 mod context_options;
 mod data;
 mod diff;
 mod exit;
+mod explanation;
 mod facts;
+mod failure;
 mod git;
+mod home;
 mod hook;
+mod hook_options;
 mod host;
 mod input;
 mod judging;
+mod layer;
 mod listing;
 #[cfg(unix)]
 mod live;
+mod made;
 mod mcp;
+mod mcp_options;
 mod moment;
+mod program;
 mod quote;
+mod served_policy;
 mod serving;
 mod settings;
 mod show;
@@ -56,7 +66,7 @@ fn main() -> ExitCode {
     }
     match panic::catch_unwind(|| Cli::read().run()) {
         Ok(Ok(exit)) => exit.into(),
-        Ok(Err(error)) => exit::report(&error).into(),
+        Ok(Err(error)) => failure::report(&error).into(),
         // Every panic is a refusal.
         Err(_) => Exit::Block.into(),
     }

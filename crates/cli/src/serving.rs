@@ -25,21 +25,13 @@ use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Inherited, Settings, bind_inherited};
 
-use crate::{data, settings};
+use crate::data::{self, HALTED, RECORD_KEPT, URL};
+use crate::settings;
 
-/// The socket for programs of the same user, in the data folder.
-pub(crate) const SOCKET: &str = "server.sock";
 /// Locked by the server that uses the data folder.
 const LOCK: &str = "server.lock";
 /// The folder of files in the data folder.
 const FILES: &str = "files";
-/// In the data folder: the server's address for people, for links that are created over the socket.
-pub(crate) const URL: &str = "server.url";
-
-/// The file of a data folder whose server keeps people from erasing what is on record about them.
-pub(crate) const RECORD_KEPT: &str = "record.kept";
-/// A file that exists while everything is halted, so that hooks see it without a request.
-pub(crate) const HALTED: &str = "server.halted";
 /// The interval at which the gate is swept for expired items.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Added to the error when the gate cannot be opened.

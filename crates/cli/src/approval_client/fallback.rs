@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 
 use super::JudgedAction;
 use super::journal::Journal;
-use super::open::server_name;
 use crate::client::{Address, Client};
-use crate::hook::{Options, Unreachable, is_url};
+use crate::connection::server_name;
+use crate::hook_options::{Options, Unreachable, is_url};
 use crate::show::one_line;
 use crate::{data, moment, settings};
 

@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::card::Shown as _;
 use crate::client::{Address, Client, ClientError, Event, Heard, Server, block_on, listen};
+use crate::data::URL;
 use crate::exit::Exit;
 use crate::listing::{self, OwnerFilter, part, print_json};
 use crate::moment::{self, now};
-use crate::serving::URL;
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 

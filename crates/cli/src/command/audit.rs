@@ -22,7 +22,7 @@ use pollster::block_on;
 use serde_json::json;
 
 use crate::ask::{self, Answer};
-use crate::data::{self, Data};
+use crate::data::{self, Data, RECORD_KEPT};
 use crate::exit::Exit;
 use crate::{serving, settings};
 
@@ -238,7 +238,7 @@ impl Erase {
                  another administrator erases by `countersign users erase`"
             );
         }
-        if self.data.folder()?.join(serving::RECORD_KEPT).try_exists()? {
+        if self.data.folder()?.join(RECORD_KEPT).try_exists()? {
             bail!("nothing was erased: the policy of this folder's server keeps the record");
         }
         let store = self.data.write()?;

@@ -4,7 +4,7 @@
 //! once with a harmless one, and its answer is read as the host would read it.
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -19,13 +19,16 @@ use serde_json::Value;
 use super::hook::{Known, known};
 use super::install::{program, project, read, usual_seconds};
 use super::wrap;
-use crate::approval_client::server_name;
 use crate::client::{Client, DEVICE, Server, block_on};
-use crate::context_options::home;
+use crate::connection::server_name;
 use crate::exit::Exit;
+use crate::home::home;
+use crate::hook_options::Options;
 use crate::host::install::{Change, Installed, Scope};
 use crate::host::{HOSTS, HookOutput, Host, Tested};
+use crate::layer::local_layers;
 use crate::mcp::wrap::unguarded;
+use crate::program::version;
 use crate::show::one_line;
 use crate::{data, settings};
 
@@ -33,7 +36,7 @@ mod rollout;
 mod start;
 
 use rollout::Rollout;
-use start::{run, start};
+use start::start;
 
 /// A command that every configuration blocks.
 const DANGER: &str = "rm -rf /";
@@ -162,8 +165,8 @@ impl Doctor {
     /// there.
     fn rollout(&self, hosts: &[HostState]) -> Result<Option<Rollout>> {
         // A policy that the server does not serve is reported as a failed check.
-        let layers = settings::layers(&Context::default()).or_else(|_| settings::local_layers())?;
-        let options = settings::hook_of(layers)?.unwrap_or_default();
+        let layers = settings::layers(&Context::default()).or_else(|_| local_layers())?;
+        let options = Options::read(&layers)?;
         let Some(server) = server_name(&options).filter(|_| !self.server.is_named()) else {
             return Ok(None);
         };
@@ -283,27 +286,6 @@ fn version_of(tested: Tested) -> Option<VersionState> {
     })
 }
 
-/// Returns the version that a program reports, if it reports one.
-///
-/// # Errors
-/// It cannot be started, or does not end.
-pub(crate) fn version(program: &mut Command) -> Result<Option<(u32, u32, u32)>, String> {
-    let reply = run(program.arg("--version"), None, Path::new("."))?;
-    Ok(parse_version(&reply.out).or_else(|| parse_version(&reply.err)))
-}
-
-/// Parses the first three numbers with dots between them.
-fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
-    let words = text.split(|char: char| !char.is_ascii_digit() && char != '.');
-    words.into_iter().find_map(|word| {
-        let mut numbers = word.split('.').map(str::parse);
-        match (numbers.next(), numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch))) => Some((major, minor, patch)),
-            _ => None,
-        }
-    })
-}
-
 impl Findings {
     fn exit(&self) -> Exit {
         let mut hooks = self.hosts.iter().flat_map(|host| &host.hooks);
@@ -394,18 +376,5 @@ impl HostState {
             )?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_found_in_what_programs_print() {
-        assert_eq!(parse_version("2.1.325 (Claude Code)\n"), Some((2, 1, 325)));
-        assert_eq!(parse_version("codex-cli 0.166.0"), Some((0, 166, 0)));
-        assert_eq!(parse_version("1.109.2\nabc\nx64"), Some((1, 109, 2)));
-        assert_eq!(parse_version("none"), None);
     }
 }

@@ -11,8 +11,8 @@ use countersign_core::{Action, Context};
 
 use super::hook::{Known, known};
 use crate::ask::{self, Answer};
-use crate::context_options::home;
 use crate::exit::Exit;
+use crate::home::home;
 use crate::host::install::{Change, Installed, Scope};
 use crate::{diff, settings};
 

@@ -13,8 +13,9 @@ use tracing::level_filters::LevelFilter;
 
 use crate::command::worker::local::LocalWorker;
 use crate::data::Data;
+use crate::data::SOCKET;
 use crate::exit::Exit;
-use crate::serving::{NOT_FOR_AGENTS, Plan, SOCKET, Serving, Starter, policy};
+use crate::serving::{NOT_FOR_AGENTS, Plan, Serving, Starter, policy};
 use crate::settings;
 
 /// Run the gate as a server: agents propose, people answer, everything is recorded

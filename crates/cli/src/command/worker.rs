@@ -20,9 +20,9 @@ use countersign_worker::{Executors, Settings, executors};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::approval_client::{KEY, key};
 use crate::client::{Client, MACHINE, Server};
 use crate::command::serve::stopped;
+use crate::connection::{KEY, key};
 use crate::exit::Exit;
 use crate::settings::server_policy;
 

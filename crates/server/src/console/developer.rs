@@ -19,10 +19,11 @@ use crate::app::App;
 use crate::auth::{Remote, Signed};
 use crate::body::{Form, Path};
 use crate::console::when::{ago, moment};
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
+use crate::link::sign_in_url;
 use crate::route::{Route, form, page};
-use crate::sign_in::sign_in_url;
 
 /// The path of this page.
 const BACK: &str = "/developer";

@@ -16,10 +16,11 @@ use crate::app::App;
 use crate::auth::{Remote, Signed};
 use crate::body::{Form, Path};
 use crate::console::developer::{DeviceView, KeyView, Shown};
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
+use crate::link::sign_in_url;
 use crate::route::{Route, form, page};
-use crate::sign_in::sign_in_url;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

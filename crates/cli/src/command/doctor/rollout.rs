@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::approval_client::{ApprovalClient, Journal, machine_name};
 use crate::client::{Address, Client, block_on};
-use crate::hook::{Options, Unreachable};
+use crate::hook_options::{Options, Unreachable};
 use crate::listing::field;
 use crate::show::one_line;
 use crate::{moment, settings};

@@ -103,7 +103,7 @@ async fn spawn(socket: &Path, key: &Secret) -> Result<Child> {
     let program = std::env::current_exe().context("our own program is not found")?;
     let mut command = Command::new(program);
     command.args(["worker", "--key-from-stdin", "--server"]).arg(socket);
-    command.env_remove(crate::approval_client::KEY).env_remove(crate::client::DEVICE);
+    command.env_remove(crate::connection::KEY).env_remove(crate::client::DEVICE);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
     let mut child = command.spawn().context("the local worker cannot be started")?;
     // It stays open: the worker ends when this process does, however that ends.

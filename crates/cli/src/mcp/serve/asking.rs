@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use crate::approval_client::{A_DAY, ApprovalClient, JudgedAction, Outcome, Patient};
-use crate::hook::Options;
+use crate::hook_options::Options;
 
 /// The parameters for asking.
 pub(super) struct Asking {

@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::asking::Asking;
 use crate::approval_client::{Outcome, Stranded};
-use crate::command::explain;
 use crate::context_options::{self, ContextOptions};
-use crate::hook::{self, Judged, Options};
+use crate::explanation;
+use crate::hook::{self, Judged};
+use crate::hook_options::Options;
 use crate::mcp::json::{Json, Object, read};
 use crate::mcp::message::Era;
 use crate::{change, host, judging, settings};
@@ -119,7 +120,7 @@ fn explain_action(given: Value) -> Result<ToolResult> {
     let Looked { action, policy, context, judgement } = looked(given)?;
     let changes = change::changes(&action, &policy, &context, &judgement)?;
     let effects = judging::effects_of(&action, &policy, &context)?;
-    Ok(ToolResult::plain(explain::text(&action, &policy, &judgement, &effects, &changes)))
+    Ok(ToolResult::plain(explanation::text(&action, &policy, &judgement, &effects, &changes)))
 }
 
 async fn request_confirmation(given: Value, asking: &Asking) -> ToolResult {

@@ -8,7 +8,8 @@ use countersign_gate::id::KeyId;
 use countersign_wire::Event as Live;
 use serde_json::json;
 
-use super::{About, LiveEvent, To, Written, plain, text, told};
+use super::compose::{plain, told};
+use super::event::{About, LiveEvent, To, Written, text};
 
 /// The event, if it is about what a worker does.
 pub(super) fn work(event: &Arc<Event>) -> Option<LiveEvent> {
