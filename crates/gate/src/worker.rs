@@ -281,3 +281,148 @@ impl Connected {
         own && self.caller.workspace == *session.workspace
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::Context;
+
+    use super::*;
+    use crate::caller::Origin;
+    use crate::clock::Fake;
+    use crate::worker::job::NewJob;
+
+    struct World {
+        workers: Workers,
+        clock: Fake,
+        user: UserId,
+        workspace: WorkspaceId,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let clock = Fake::at(Timestamp(0));
+            let (user, workspace) =
+                (UserId::draw(&clock).unwrap(), WorkspaceId::draw(&clock).unwrap());
+            Self { workers: Workers::default(), clock, user, workspace }
+        }
+
+        fn caller(&self) -> Caller {
+            let (user, workspace) = (self.user.clone(), self.workspace.clone());
+            Caller { user, workspace, key: None, device: None, epoch: None, origin: Origin::Known }
+        }
+
+        fn connect(&self, id: &WorkerId, serves: Serves) -> (mpsc::Receiver<ToWorker>, u64) {
+            let executors = [ExecutorKind::Shell].into();
+            let of = |outbox, connection| {
+                let caller = self.caller();
+                Connected { caller, serves, executors, folder: None, outbox, connection }
+            };
+            let (inbox, connection, _) = self.workers.connect(id, of);
+            (inbox, connection)
+        }
+
+        fn id(&self) -> WorkerId {
+            WorkerId::draw(&self.clock).unwrap()
+        }
+
+        fn session(&self) -> SessionId {
+            SessionId::draw(&self.clock).unwrap()
+        }
+
+        fn choose(&self, session: &SessionId, user: &UserId) -> Option<WorkerId> {
+            let of = ForSession { id: session, user, workspace: &self.workspace };
+            self.workers.inside().choose(of, ExecutorKind::Shell)
+        }
+
+        fn give(&self, worker: &WorkerId, session: &SessionId) -> ActionId {
+            let id = ActionId::draw(&self.clock).unwrap();
+            let job = Job::new(NewJob {
+                worker: worker.clone(),
+                session: session.clone(),
+                caller: self.caller(),
+                approval: None,
+                action: "shell".to_owned(),
+                kind: "shell",
+                site: None,
+                context: Context::default(),
+                seconds: 60,
+                given_at: Timestamp(0),
+                end_by: Timestamp(70_000),
+            });
+            self.workers.inside().jobs.insert(id.clone(), job);
+            id
+        }
+    }
+
+    #[test]
+    fn a_session_stays_with_its_worker_also_while_that_is_away() {
+        let world = World::new();
+        let (one, other) = (world.id(), world.id());
+        let (_inbox, connection) = world.connect(&one, Serves::Own);
+        let session = world.session();
+        assert_eq!(world.choose(&session, &world.user), Some(one.clone()));
+        let (_other, _) = world.connect(&other, Serves::Own);
+        world.workers.disconnect(&one, connection);
+        assert_eq!(world.choose(&session, &world.user), None);
+        assert_eq!(world.choose(&world.session(), &world.user), Some(other));
+        let (_again, _) = world.connect(&one, Serves::Own);
+        assert_eq!(world.choose(&session, &world.user), Some(one));
+    }
+
+    #[test]
+    fn a_worker_serves_others_only_where_it_may() {
+        let world = World::new();
+        let somebody = UserId::draw(&world.clock).unwrap();
+        let (own, shared) = (world.id(), world.id());
+        let (_own, _) = world.connect(&own, Serves::Own);
+        assert_eq!(world.choose(&world.session(), &somebody), None);
+        let (_shared, _) = world.connect(&shared, Serves::Everybody);
+        assert_eq!(world.choose(&world.session(), &somebody), Some(shared));
+    }
+
+    #[test]
+    fn an_item_is_handed_out_once_and_not_after_a_stop() {
+        let world = World::new();
+        let (worker, session) = (world.id(), world.session());
+        let (mut inbox, _) = world.connect(&worker, Serves::Own);
+        let (once, stopped) = (world.give(&worker, &session), world.give(&worker, &session));
+        assert_eq!(world.workers.inside().hand_out(&once), None);
+        assert!(world.workers.inside().hand_out(&once).is_some(), "it was handed out before");
+        world.workers.end_session(&session, "over");
+        assert_eq!(world.workers.inside().hand_out(&stopped).as_deref(), Some("over"));
+        let told: Vec<_> = std::iter::from_fn(|| inbox.try_recv().ok()).collect();
+        assert!(matches!(told[..], [ToWorker::Stop { .. }, ToWorker::Stop { .. }]), "{told:?}");
+    }
+
+    #[test]
+    fn a_later_connection_takes_the_place_of_an_earlier_one() {
+        let world = World::new();
+        let (worker, session) = (world.id(), world.session());
+        let (mut first, connection) = world.connect(&worker, Serves::Own);
+        let left = world.give(&worker, &session);
+        let executors = [ExecutorKind::Shell].into();
+        let of = |outbox, connection| {
+            let (caller, serves) = (world.caller(), Serves::Own);
+            Connected { caller, serves, executors, folder: None, outbox, connection }
+        };
+        let (_second, _, found) = world.workers.connect(&worker, of);
+        assert_eq!(found, [left]);
+        assert!(matches!(first.try_recv(), Err(mpsc::error::TryRecvError::Disconnected)));
+        assert!(world.workers.disconnect(&worker, connection).is_empty(), "it is not that one");
+        assert!(world.workers.inside().connected.contains_key(&worker));
+    }
+
+    #[test]
+    fn time_stands_still_while_a_person_is_asked_about_what_work_has_caused() {
+        let world = World::new();
+        let id = world.give(&world.id(), &world.session());
+        let mut inside = world.workers.inside();
+        inside.hand_out(&id);
+        let job = inside.jobs.get_mut(&id).unwrap();
+        assert!(job.is_overdue(Timestamp(70_000)));
+        job.ask(Timestamp(60_000));
+        assert!(!job.is_overdue(Timestamp(500_000)));
+        job.answered(Timestamp(500_000));
+        assert!(!job.is_overdue(Timestamp(509_000)) && job.is_overdue(Timestamp(510_000)));
+    }
+}

@@ -117,10 +117,10 @@ fn reason(error: &io::Error) -> String {
 }
 
 /// A connection.
-pub(super) type Connected = Box<dyn Stream>;
+pub(crate) type Connected = Box<dyn Stream>;
 
 /// A stream of bytes in both directions.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 

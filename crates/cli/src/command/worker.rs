@@ -146,7 +146,7 @@ impl Hands {
                     let mut stopping = stopping.clone();
                     tokio::select! {
                         () = sleep(pause) => {}
-                        _ = stopping.changed() => {}
+                        () = told(&mut stopping) => {}
                     }
                     pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
                 }
@@ -171,6 +171,12 @@ fn drawn() -> Result<String> {
     use countersign_gate::clock::{Clock, System, random};
     let bytes = random::<16>(&System as &dyn Clock)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Waits until we are told to stop.
+async fn told(stopping: &mut watch::Receiver<bool>) {
+    // The guard of the value is dropped here: it must not be held while something waits.
+    drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
 /// Says something about the worker on standard error. Nobody may be listening.

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::controller::Replies;
 use super::work::Jobs;
-use super::{Hands, say};
+use super::{Hands, say, told};
 use crate::client::{ClientError, Socket};
 
 const WELCOME_WITHIN: Duration = Duration::from_secs(15);
@@ -68,7 +68,7 @@ impl<'a> Connection<'a> {
             instance: Some(hands.instance.clone()),
         };
         send(&mut socket, &hello).await?;
-        let welcome = timeout(WELCOME_WITHIN, next(&mut socket)).await;
+        let welcome = timeout(WELCOME_WITHIN, first(&mut socket)).await;
         let welcome = welcome.map_err(|_| Lost::Broken("the server says nothing".to_owned()))??;
         let ToWorker::Welcome { worker_id, server_key } = welcome else {
             return Err(Lost::Broken("the server does not speak as one of ours".to_owned()));
@@ -118,10 +118,11 @@ impl<'a> Connection<'a> {
     async fn talk(&mut self, stopping: &mut watch::Receiver<bool>) -> Lost {
         loop {
             let done = tokio::select! {
-                _ = stopping.wait_for(|stopping| *stopping) => return Lost::Stopped,
+                () = told(stopping) => return Lost::Stopped,
                 Some(message) = self.outgoing.recv() => send(&mut self.socket, &message).await,
                 message = next(&mut self.socket) => match message {
-                    Ok(message) => self.hear(message).await,
+                    Ok(Some(message)) => self.hear(message).await,
+                    Ok(None) => Ok(()),
                     Err(lost) => Err(lost),
                 },
                 () = sleep(SILENT) => Err(Lost::Broken("the server has gone silent".to_owned())),
@@ -185,29 +186,24 @@ fn renew(
     server_key: String,
 ) -> Result<&Registered, Lost> {
     let same = |known: &Registered| known.worker_id == worker_id && known.server_key == server_key;
-    match registered {
-        Some(known) if same(known) => {}
-        Some(_) => {
-            return Err(Lost::Refused(anyhow!(
-                "another server answers at this address, with another key: start the worker again \
-                 if that is right"
-            )));
-        }
-        None => {
-            let key = PublicKey::parse(&server_key)
-                .ok_or_else(|| Lost::Refused(anyhow!("the server's key cannot be read")))?;
-            let acceptance = Acceptance::new(key, worker_id.clone());
-            *registered = Some(Registered { worker_id, server_key, acceptance });
-        }
+    if registered.as_ref().is_some_and(|known| !same(known)) {
+        return Err(Lost::Refused(anyhow!(
+            "another server answers at this address, with another key: start the worker again if \
+             that is right"
+        )));
+    }
+    if registered.is_none() {
+        let key = PublicKey::parse(&server_key)
+            .ok_or_else(|| Lost::Refused(anyhow!("the server's key cannot be read")))?;
+        let acceptance = Acceptance::new(key, worker_id.clone());
+        *registered = Some(Registered { worker_id, server_key, acceptance });
     }
     registered.as_ref().ok_or_else(|| Lost::Broken("not registered".to_owned()))
 }
 
 fn not_open(error: ClientError) -> Lost {
-    match error.refused() {
-        Some(refused) if refused.retry_after.is_none() => Lost::Refused(error.into()),
-        Some(_) | None => Lost::Broken(error.to_string()),
-    }
+    let is_final = error.refused().is_some_and(|refused| refused.retry_after.is_none());
+    if is_final { Lost::Refused(error.into()) } else { Lost::Broken(error.to_string()) }
 }
 
 async fn send(socket: &mut Socket, message: &FromWorker) -> Result<(), Lost> {
@@ -216,22 +212,28 @@ async fn send(socket: &mut Socket, message: &FromWorker) -> Result<(), Lost> {
     socket.send(Message::text(text)).await.map_err(|error| broken(&error))
 }
 
-/// The next message; anything else that keeps a connection alive is an empty wait.
-async fn next(socket: &mut Socket) -> Result<ToWorker, Lost> {
+/// The next message; `None` for anything else that shows that the server is there.
+async fn next(socket: &mut Socket) -> Result<Option<ToWorker>, Lost> {
     let broken = |why: &str| Lost::Broken(why.to_owned());
+    match socket.next().await {
+        Some(Ok(Message::Text(text))) => serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|_| broken("the server does not speak as one of ours")),
+        Some(Ok(Message::Close(frame))) => {
+            let why = frame.map_or_else(String::new, |frame| frame.reason.to_string());
+            Err(Lost::Broken(format!("the server closed the connection: {why}")))
+        }
+        Some(Ok(_)) => Ok(None),
+        Some(Err(error)) => Err(broken(&error.to_string())),
+        None => Err(broken("the server ended the connection")),
+    }
+}
+
+/// The first message.
+async fn first(socket: &mut Socket) -> Result<ToWorker, Lost> {
     loop {
-        match socket.next().await {
-            Some(Ok(Message::Text(text))) => {
-                return serde_json::from_str(&text)
-                    .map_err(|_| broken("the server does not speak as one of ours"));
-            }
-            Some(Ok(Message::Close(frame))) => {
-                let why = frame.map_or_else(String::new, |frame| frame.reason.to_string());
-                return Err(Lost::Broken(format!("the server closed the connection: {why}")));
-            }
-            Some(Ok(_)) => {}
-            Some(Err(error)) => return Err(broken(&error.to_string())),
-            None => return Err(broken("the server ended the connection")),
+        if let Some(message) = next(socket).await? {
+            return Ok(message);
         }
     }
 }

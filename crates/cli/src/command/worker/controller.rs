@@ -6,11 +6,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use countersign_core::Action;
 use countersign_wire::path;
 use countersign_wire::work::{FromWorker, Stream, ToWorker, WorkFile};
 use countersign_worker::{Controller, NotPermitted, Stop};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -21,7 +24,7 @@ const LOOKS_EVERY: Duration = Duration::from_millis(50);
 /// The time in which the server lends a field.
 const LENDS_WITHIN: Duration = Duration::from_secs(30);
 /// The size of a piece of a file.
-const PIECE: usize = 1 << 20;
+const PIECE: u64 = 1 << 20;
 
 /// The questions to the server that wait for an answer.
 #[derive(Clone, Default)]
@@ -123,18 +126,17 @@ impl Link {
         let begun = self.client.post(&uploads, &json!({"name": name})).await?;
         let file = text(&begun, "file_id");
         let upload = path::of(path::SESSION_UPLOAD, &[&self.session, &file]);
-        let most = begun.get("chunk_bytes").and_then(Value::as_u64);
-        let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(PIECE).min(PIECE);
-        let mut offset: u64 = 0;
+        let most = begun.get("chunk_bytes").and_then(Value::as_u64).unwrap_or(PIECE).min(PIECE);
+        let (mut offset, mut hash) = (0_u64, Sha256::new());
         loop {
             let mut piece = Vec::new();
-            Read::by_ref(content).take(most as u64).read_to_end(&mut piece)?;
-            if piece.is_empty() {
+            let length = Read::take(&mut *content, most).read_to_end(&mut piece)?;
+            if length == 0 {
                 break;
             }
-            let length = piece.len() as u64;
+            hash.update(&piece);
             self.client.send_piece(&upload, offset, piece).await?;
-            offset = offset.saturating_add(length);
+            offset = offset.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
         }
         let finish = path::of(path::SESSION_UPLOAD_FINISH, &[&self.session, &file]);
         let made = self.client.call(&finish).await?;
@@ -142,7 +144,7 @@ impl Link {
             file_id: file,
             name: text(&made, "name"),
             bytes: offset,
-            sha256: text(&made, "sha256"),
+            sha256: URL_SAFE_NO_PAD.encode(hash.finalize()),
         })
     }
 }

@@ -15,10 +15,12 @@ use countersign_gate::scope::{Scope, WORKER};
 use countersign_gate::secret::Secret;
 use countersign_gate::{Gate, Person};
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
+
+use super::told;
 
 /// The name of the worker's key.
 const NAME: &str = "the worker beside the server";
@@ -76,15 +78,15 @@ async fn keep(socket: PathBuf, key: Secret, mut stopping: watch::Receiver<bool>)
     let mut pause = FIRST_PAUSE;
     loop {
         let why = match spawn(&socket, &key).await {
-            Ok(mut child) => {
+            Ok((mut child, input)) => {
                 tokio::select! {
                     ended = child.wait() => match ended {
                         Ok(status) => format!("it has ended: {status}"),
                         Err(error) => error.to_string(),
                     },
-                    _ = stopping.wait_for(|stopping| *stopping) => {
-                        end(child).await;
-                        return;
+                    () = told(&mut stopping) => {
+                        drop(input);
+                        return end(child).await;
                     }
                 }
             }
@@ -93,28 +95,28 @@ async fn keep(socket: PathBuf, key: Secret, mut stopping: watch::Receiver<bool>)
         tracing::error!(why, "the local worker is started again");
         tokio::select! {
             () = sleep(pause) => {}
-            _ = stopping.wait_for(|stopping| *stopping) => return,
+            () = told(&mut stopping) => return,
         }
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
     }
 }
 
-async fn spawn(socket: &Path, key: &Secret) -> Result<Child> {
+/// Starts the worker. It ends when its input does: waiting for a child closes the input that it
+/// holds, so that is returned apart.
+async fn spawn(socket: &Path, key: &Secret) -> Result<(Child, ChildStdin)> {
     let program = std::env::current_exe().context("our own program is not found")?;
     let mut command = Command::new(program);
     command.args(["worker", "--key-from-stdin", "--server"]).arg(socket);
     command.env_remove(crate::connection::KEY).env_remove(crate::client::DEVICE);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
     let mut child = command.spawn().context("the local worker cannot be started")?;
-    // It stays open: the worker ends when this process does, however that ends.
-    let stdin = child.stdin.as_mut().context("the local worker has no input")?;
-    stdin.write_all(format!("{}\n", key.expose()).as_bytes()).await?;
-    Ok(child)
+    let mut input = child.stdin.take().context("the local worker has no input")?;
+    input.write_all(format!("{}\n", key.expose()).as_bytes()).await?;
+    Ok((child, input))
 }
 
-/// Ends a worker by closing its input.
+/// Waits for a worker whose input is closed.
 async fn end(mut child: Child) {
-    drop(child.stdin.take());
     if timeout(ENDS_WITHIN, child.wait()).await.is_err() {
         let _ = child.kill().await;
     }
