@@ -29,6 +29,7 @@ mod settings;
 mod upload;
 mod usage;
 mod user;
+mod wait;
 
 pub(crate) fn routes() -> Vec<Route> {
     [

@@ -56,6 +56,15 @@ pub(crate) struct Worker {
     key_from_stdin: bool,
 }
 
+/// The end of the worker, besides a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// No other.
+    Signal,
+    /// The end of standard input.
+    EndOfInput,
+}
+
 /// A worker's client, executors and name, over all of its connections.
 struct Hands {
     client: Client,
@@ -81,7 +90,11 @@ impl Worker {
         let (executors, instance) = (Arc::new(executors), drawn()?);
         let hands = Hands { client, executors, workspace, instance };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let exit = runtime.block_on(hands.serve(self.key_from_stdin));
+        let exit = runtime.block_on(hands.serve(if self.key_from_stdin {
+            Until::EndOfInput
+        } else {
+            Until::Signal
+        }));
         // A thread that does not end in time does not keep the process.
         runtime.shutdown_timeout(ENDS_WITHIN);
         exit
@@ -108,23 +121,8 @@ impl Worker {
 
 impl Hands {
     /// Connects until it is told to stop.
-    async fn serve(self, ends_with_stdin: bool) -> Result<Exit> {
-        let (stop, stopping) = watch::channel(false);
-        let stop = Arc::new(stop);
-        if ends_with_stdin {
-            // The process that started us holds the other end: the system closes it in any case.
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || {
-                let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-                stop.send_replace(true);
-            });
-        }
-        // Before the first connection: an unhandled signal would leave what runs behind.
-        let asked = stopped();
-        tokio::spawn(async move {
-            asked.await;
-            stop.send_replace(true);
-        });
+    async fn serve(self, until: Until) -> Result<Exit> {
+        let stopping = asked_to_stop(until);
         let mut pause = FIRST_PAUSE;
         let mut acceptance = None;
         loop {
@@ -153,6 +151,27 @@ impl Hands {
             }
         }
     }
+}
+
+/// A receiver that becomes true when a signal or the end of standard input asks to stop.
+fn asked_to_stop(until: Until) -> watch::Receiver<bool> {
+    let (stop, stopping) = watch::channel(false);
+    let stop = Arc::new(stop);
+    if until == Until::EndOfInput {
+        // The process that started us holds the other end: the system closes it in any case.
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            stop.send_replace(true);
+        });
+    }
+    // Before the first connection: an unhandled signal would leave what runs behind.
+    let asked = stopped();
+    tokio::spawn(async move {
+        asked.await;
+        stop.send_replace(true);
+    });
+    stopping
 }
 
 /// Reads the key from standard input.

@@ -24,6 +24,8 @@ mod conclude;
 mod dispatch;
 mod lend;
 mod look;
+mod masked;
+mod record;
 
 pub use conclude::{EndError, NotGivenError};
 pub use dispatch::{Dispatch, DispatchError};

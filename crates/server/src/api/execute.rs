@@ -19,14 +19,15 @@ use countersign_gate::approval::{Cancel, State as Settled};
 use countersign_gate::gate::{Dispatch, DispatchError, NotReady, Ready, SpendError};
 use countersign_gate::id::{ActionId, ApprovalId, SessionId, WorkerId};
 use countersign_gate::permit::Basis;
-use countersign_gate::proposal::{Refusal, Why};
+use countersign_gate::proposal::{Refusal, Waiting, Why};
 use countersign_gate::transfer::Reader;
 use countersign_gate::{Caller, Permit, Proposal, Submitted};
 use countersign_wire::work::{Element, ExecutorKind};
 use countersign_wire::{Execution, Proposed, path};
 use tokio::time::{Instant, timeout_at};
 
-use crate::api::action::{ProposalBody, Wait, applied, caller_of, decided};
+use crate::api::action::{ProposalBody, caller_of, decided};
+use crate::api::wait::{Wait, applied};
 use crate::app::App;
 use crate::auth::{Asker, Identity};
 use crate::body::{self, Path};
@@ -95,45 +96,51 @@ pub(super) async fn execute(
     let (caller, submitted, decision) =
         decided(app, identity, &shown, workspace.as_ref(), &task.proposal).await?;
     let until = wait.map(|_| until);
-    let done = match submitted {
+    let answer = match submitted {
         Submitted::Refused(refusal) => Err((*refusal).into()),
         Submitted::Permitted(permit, judgement) => {
             let agreed = agreed(&permit, judgement.verdict);
-            given(app, &caller, permit, &task, agreed).await
-        }
-        Submitted::Waiting(waiting) => {
-            let approval = waiting.approval.clone();
-            let asked =
-                tokio::spawn(agreed_to(app.clone(), caller.clone(), approval, task.clone()));
-            let given = match until {
-                Some(until) => timeout_at(until, asked).await.ok(),
-                None => None,
-            };
-            match given {
-                Some(Ok(given)) => given,
-                Some(Err(_)) => {
-                    Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", "it broke off"))
-                }
-                None => {
-                    let id = ActionId::of(&waiting.approval).to_string();
-                    let card = app.gate.approval_of_caller(&caller, &waiting.approval).await?;
-                    let proposed = view::waiting_to_run(view::waiting(*waiting, &card), id);
-                    let mut response = (StatusCode::ACCEPTED, body::Json(proposed)).into_response();
-                    applied(response.headers_mut(), wait);
-                    response.extensions_mut().insert(decision);
-                    return Ok(response);
-                }
+            match given(app, &caller, permit, &task, agreed).await {
+                Ok(id) => answer(app, &caller, &task.session, &id, until).await,
+                Err(problem) => Err(problem),
             }
         }
-    };
-    let answer = match done {
-        Ok(id) => answer(app, &caller, &task.session, &id, until).await,
-        Err(problem) => Err(problem),
+        Submitted::Waiting(waiting) => Box::pin(asked(app, &caller, task, *waiting, until)).await,
     };
     let mut response = answer.unwrap_or_else(|problem| problem.into_response());
     applied(response.headers_mut(), wait);
     response.extensions_mut().insert(decision);
     Ok(response)
+}
+
+/// The answer about an action that a person is asked about. The rest goes on by itself, however
+/// long the caller waits.
+async fn asked(
+    app: &App,
+    caller: &Caller,
+    task: Task,
+    waiting: Waiting,
+    until: Option<Instant>,
+) -> Result<Response, Problem> {
+    let (approval, session) = (waiting.approval.clone(), task.session.clone());
+    let going_on = tokio::spawn(agreed_to(app.clone(), caller.clone(), approval.clone(), task));
+    let given = match until {
+        Some(until) => timeout_at(until, going_on).await.ok(),
+        None => None,
+    };
+    match given {
+        Some(Ok(given)) => answer(app, caller, &session, &given?, until).await,
+        Some(Err(_)) => {
+            let detail = "it broke off: ask for the action by its id";
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", detail))
+        }
+        None => {
+            let card = app.gate.approval_of_caller(caller, &approval).await?;
+            let id = ActionId::of(&approval).to_string();
+            let proposed = view::waiting_to_run(view::waiting(waiting, &card), id);
+            Ok((StatusCode::ACCEPTED, body::Json(proposed)).into_response())
+        }
+    }
 }
 
 /// Refuses what no worker does.
@@ -285,20 +292,7 @@ async fn agreed_to(
     approval: ApprovalId,
     task: Task,
 ) -> Result<ActionId, Problem> {
-    let mut last = approval.clone();
-    let state = loop {
-        let state = tokio::select! {
-            state = app.gate.settled(&caller, &last) => state?,
-            () = app.stopped() => {
-                let detail = "the server stops";
-                return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail));
-            }
-        };
-        match state {
-            Settled::Cancelled { why: Cancel::Replaced { by }, .. } => last = by,
-            state => break state,
-        }
-    };
+    let (last, state) = answered(&app, &caller, approval.clone()).await?;
     match state {
         Settled::Approved { .. } => {}
         Settled::Rejected { decision } => {
@@ -310,14 +304,12 @@ async fn agreed_to(
             return Ok(ActionId::of(&last));
         }
         state => {
-            let detail = format!("it is {}", state.as_str());
-            let problem = Problem::conflict("not-approved", detail);
+            let problem = Problem::conflict("not-approved", format!("it is {}", state.as_str()));
             return Err(problem.with("state", state.as_str()));
         }
     }
     let mut task = task;
-    if let Some((replaced, edited)) = app.gate.replacement(&caller, &approval).await? {
-        last = replaced;
+    if let Some((_, edited)) = app.gate.replacement(&caller, &approval).await? {
         task.proposal.action = edited;
         same_element(&task)?;
     }
@@ -325,6 +317,28 @@ async fn agreed_to(
         Ok(permit) => given(&app, &caller, permit, &task, Verdict::Confirm).await,
         Err(SpendError::Settled("started")) => Ok(ActionId::of(&last)),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits until a question is settled, or the one that replaced it.
+async fn answered(
+    app: &App,
+    caller: &Caller,
+    approval: ApprovalId,
+) -> Result<(ApprovalId, Settled), Problem> {
+    let mut last = approval;
+    loop {
+        let state = tokio::select! {
+            state = app.gate.settled(caller, &last) => state?,
+            () = app.stopped() => {
+                let detail = "the server stops";
+                return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail));
+            }
+        };
+        match state {
+            Settled::Cancelled { why: Cancel::Replaced { by }, .. } => last = by,
+            state => return Ok((last, state)),
+        }
     }
 }
 

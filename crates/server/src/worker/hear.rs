@@ -4,8 +4,8 @@ use countersign_core::Action;
 use countersign_gate::approval::{Outcome, State};
 use countersign_gate::gate::{Causing, EndError};
 use countersign_gate::id::{ActionId, ApprovalId};
-use countersign_gate::{Proposal, Submitted};
-use countersign_wire::work::{FromWorker, ToWorker};
+use countersign_gate::{Caller, Proposal, Submitted};
+use countersign_wire::work::{FromWorker, Secret, ToWorker};
 use tokio::sync::watch;
 
 use crate::app::App;
@@ -53,15 +53,22 @@ impl Connection {
                 Ok(())
             }
             FromWorker::Fill { request, action_id, origin, field } => {
-                let id = action(&action_id)?;
-                let lent = gate.lend(self.id(), &id, &origin, &field).await;
-                if let Err(error) = &lent {
-                    tracing::warn!(%error, action = %id, "a field was not lent");
-                }
-                self.answer(ToWorker::Filled { request, content: lent.ok() })
+                let content = self.lent(&action(&action_id)?, &origin, &field).await;
+                self.answer(ToWorker::Filled { request, content })
             }
             FromWorker::Propose { request, action_id, action: caused, details } => {
                 self.propose(request, &action(&action_id)?, Caused { action: *caused, details })
+            }
+        }
+    }
+
+    /// One field of a credential, if it is lent.
+    async fn lent(&self, id: &ActionId, origin: &str, field: &str) -> Option<Secret> {
+        match self.worker.app.gate.lend(self.id(), id, origin, field).await {
+            Ok(content) => Some(content),
+            Err(error) => {
+                tracing::warn!(%error, action = %id, "a field was not lent");
+                None
             }
         }
     }
@@ -118,18 +125,8 @@ async fn decide(
         Submitted::Permitted(permit, _) => permit,
         Submitted::Refused(refusal) => return Err(refusal.line()),
         Submitted::Waiting(waiting) => {
-            let approval = waiting.approval;
-            let state = tokio::select! {
-                state = app.gate.settled(&caller, &approval) => state,
-                () = lost(&mut gone) => return withdrawn(app, &caller, &approval).await,
-                () = app.stopped() => return withdrawn(app, &caller, &approval).await,
-            };
-            match state.map_err(|error| failed(&error))? {
-                State::Approved { .. } => {}
-                State::Rejected { .. } => return Err("a person said no to this".to_owned()),
-                state => return Err(format!("nobody agreed to this: it is {}", state.as_str())),
-            }
-            let spent = app.gate.spend(&caller, &approval, &proposal).await;
+            agreed_to(app, &caller, &waiting.approval, &mut gone).await?;
+            let spent = app.gate.spend(&caller, &waiting.approval, &proposal).await;
             spent.map_err(|error| failed(&error))?
         }
     };
@@ -139,17 +136,32 @@ async fn decide(
     reported.map_err(|error| failed(&error))
 }
 
+/// Waits for a person's yes.
+async fn agreed_to(
+    app: &App,
+    caller: &Caller,
+    approval: &ApprovalId,
+    gone: &mut watch::Receiver<()>,
+) -> Result<(), String> {
+    let state = tokio::select! {
+        state = app.gate.settled(caller, approval) => state,
+        () = lost(gone) => return withdrawn(app, caller, approval).await,
+        () = app.stopped() => return withdrawn(app, caller, approval).await,
+    };
+    match state.map_err(|error| format!("the gate did not decide: {error}"))? {
+        State::Approved { .. } => Ok(()),
+        State::Rejected { .. } => Err("a person said no to this".to_owned()),
+        state => Err(format!("nobody agreed to this: it is {}", state.as_str())),
+    }
+}
+
 /// Waits until the connection is gone.
 async fn lost(gone: &mut watch::Receiver<()>) {
     while gone.changed().await.is_ok() {}
 }
 
 /// Withdraws a question that nobody waits for any more.
-async fn withdrawn(
-    app: &App,
-    caller: &countersign_gate::Caller,
-    approval: &ApprovalId,
-) -> Result<(), String> {
+async fn withdrawn(app: &App, caller: &Caller, approval: &ApprovalId) -> Result<(), String> {
     if let Err(error) = app.gate.withdraw(caller, approval).await {
         tracing::warn!(%error, %approval, "a question was not withdrawn");
     }

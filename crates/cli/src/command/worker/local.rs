@@ -46,6 +46,12 @@ impl LocalWorker {
     pub(crate) async fn start(gate: &Arc<Gate>, socket: PathBuf) -> Result<Self> {
         let owner = gate.owner().await?.context("there is no owner yet")?;
         let owner = gate.by_channel(&owner).await?;
+        // A server that was killed has left its own.
+        for (key, _) in gate.keys(&owner).await? {
+            if key.name == NAME && key.revoked_at.is_none() {
+                gate.revoke_key(&owner, &key.id).await?;
+            }
+        }
         let workspace = owner.user().workspaces.keys().next().cloned();
         let Some(workspace) = workspace else { bail!("the owner belongs to no workspace") };
         let new = NewKey {

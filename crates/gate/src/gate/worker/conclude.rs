@@ -1,11 +1,9 @@
 //! Work begins, tells how it goes, and is over: by its worker's word, or because that is gone.
 
-use countersign_wire::work::{Ended, Output, Stream, WorkResult};
+use countersign_wire::work::{Ended, Stream, WorkResult};
 use countersign_wire::{ExecutionState, Outcome, Token};
-use serde_json::{Value, json};
 
 use crate::approval::{Approval, State};
-use crate::audit::{self, Draft, RecordOwner};
 use crate::clock::Timestamp;
 use crate::document::Versioned;
 use crate::event::{Event, What};
@@ -13,15 +11,12 @@ use crate::gate::answer::event_of;
 use crate::gate::control::failed;
 use crate::gate::running::Running;
 use crate::gate::worker::GRACE;
+use crate::gate::worker::masked::{mapped, shown};
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
 use crate::id::{ActionId, SessionId, WorkerId};
-use crate::redacted;
 use crate::session::Session;
 use crate::store::{Batch, Count, CountStep};
 use crate::worker::job::Facts;
-
-/// The most characters of a stack trace that are recorded.
-const MOST_OF_STACK: usize = 8_000;
 
 /// The message of a worker about something that it was not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -257,51 +252,6 @@ impl Gate {
         }
     }
 
-    fn end_records(
-        &self,
-        facts: &Facts,
-        state: ExecutionState,
-        shown: &WorkResult,
-    ) -> Result<Vec<Draft>, GateError> {
-        let record_owner = RecordOwner {
-            owner: Some(facts.caller.user.to_string()),
-            workspace: Some(facts.caller.workspace.to_string()),
-            session: Some(facts.session.to_string()),
-        };
-        let stopped_for = facts.stopping.as_deref().map(redacted::text);
-        let payload = json!({
-            "id": facts.id,
-            "status": state.as_str(),
-            "key": facts.caller.key_id(),
-            "worker": facts.worker,
-            "code": shown.code,
-            "took_ms": shown.took_ms,
-            "stopped_for": stopped_for,
-        });
-        let owner = record_owner.clone();
-        let mut records = vec![self.record(audit::Event::ActionExecuted, owner, &payload)?];
-        if state == ExecutionState::TimedOut {
-            let most = std::time::Duration::from_secs(facts.seconds.into());
-            let times = (most, self.now().since(facts.given_at));
-            let owner = record_owner.clone();
-            let limit = if facts.kind == "download" { "download_seconds" } else { "step_seconds" };
-            records.push(self.overdue(owner, &facts.id, &facts.action, limit, times)?);
-        }
-        if let Some(error) = &shown.error {
-            let stack = error.stack.as_deref();
-            let stack: Option<String> =
-                stack.map(|stack| stack.chars().take(MOST_OF_STACK).collect());
-            let payload = json!({
-                "id": facts.id,
-                "name": error.name,
-                "message": error.message,
-                "stack": stack,
-            });
-            records.push(self.record(audit::Event::Error, record_owner, &payload)?);
-        }
-        Ok(records)
-    }
-
     fn tell_work(&self, facts: &Facts, what: What) {
         self.bus.tell(Event {
             user: Some(facts.caller.user.clone()),
@@ -340,94 +290,5 @@ const fn outcome_of(state: ExecutionState) -> Option<Outcome> {
         | ExecutionState::Sent
         | ExecutionState::Running
         | ExecutionState::Unknown => None,
-    }
-}
-
-/// The result with every text of it changed.
-fn mapped(result: WorkResult, how: &dyn Fn(&str) -> String) -> WorkResult {
-    let output = |output: Output| Output {
-        head: how(&output.head),
-        tail: how(&output.tail),
-        left_out: output.left_out,
-    };
-    WorkResult {
-        output: output(result.output),
-        errors: output(result.errors),
-        value: mapped_value(result.value, how),
-        files: result
-            .files
-            .into_iter()
-            .map(|file| countersign_wire::work::WorkFile { name: how(&file.name), ..file })
-            .collect(),
-        error: result.error.map(|error| countersign_wire::work::WorkError {
-            name: how(&error.name),
-            message: how(&error.message),
-            stack: error.stack.map(|stack| how(&stack)),
-        }),
-        ..result
-    }
-}
-
-fn mapped_value(value: Value, how: &dyn Fn(&str) -> String) -> Value {
-    match value {
-        Value::String(text) => Value::String(how(&text)),
-        Value::Array(items) => {
-            Value::Array(items.into_iter().map(|item| mapped_value(item, how)).collect())
-        }
-        Value::Object(fields) => Value::Object(
-            fields
-                .into_iter()
-                .map(|(name, value)| (how(&name), mapped_value(value, how)))
-                .collect(),
-        ),
-        value @ (Value::Null | Value::Bool(_) | Value::Number(_)) => value,
-    }
-}
-
-/// The result with secrets and personal data masked.
-fn shown(plain: &WorkResult) -> WorkResult {
-    let whole_lines = |output: &Output| {
-        if output.left_out == 0 {
-            return output.clone();
-        }
-        // A secret at the gap would be cut in two, and neither part looks like one.
-        let head = output.head.rsplit_once('\n').map_or("", |(lines, _)| lines);
-        let tail = output.tail.split_once('\n').map_or("", |(_, lines)| lines);
-        Output { head: head.to_owned(), tail: tail.to_owned(), left_out: output.left_out }
-    };
-    let result = WorkResult {
-        output: whole_lines(&plain.output),
-        errors: whole_lines(&plain.errors),
-        value: redacted::value(&plain.value),
-        ..plain.clone()
-    };
-    mapped(result, &redacted::text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_in_any_part_of_a_result_is_masked() {
-        let key = format!("AKIA{}", "Z7KQ2M5XW3T9B4HD");
-        let text = || Output { head: format!("a {key}"), ..Output::EMPTY };
-        let mut result = WorkResult::because(Ended::Failed, "Error", format!("it said {key}"));
-        (result.output, result.errors) = (text(), text());
-        result.value = json!({"list": [{"x": key}]});
-        assert!(serde_json::to_string(&result).unwrap().contains(&key));
-        assert!(!serde_json::to_string(&shown(&result)).unwrap().contains(&key));
-    }
-
-    #[test]
-    fn a_secret_at_the_gap_of_an_output_is_left_out() {
-        let key = format!("AKIA{}", "Z7KQ2M5XW3T9B4HD");
-        let (one, other) = key.split_at(9);
-        let head = format!("first\n{one}");
-        let tail = format!("{other}\nlast");
-        let mut result = WorkResult::of(Ended::Done);
-        result.output = Output { head, tail, left_out: 7 };
-        let Output { head, tail, left_out } = shown(&result).output;
-        assert_eq!((head.as_str(), tail.as_str(), left_out), ("first", "last", 7));
     }
 }

@@ -73,57 +73,64 @@ impl Gate {
         dispatch: Dispatch<'_>,
     ) -> Result<ActionId, DispatchError> {
         let Dispatch { permit, proposal, element, worker, agreed } = dispatch;
-        let session = permit.session().cloned().ok_or(DispatchError::NotWork)?;
-        let session: Versioned<Session> = self
-            .get(session.as_str())
-            .await
-            .map_err(GateError::from)?
-            .ok_or(DispatchError::NotWork)?;
-        let session = session.value;
+        let session = permit.session().ok_or(DispatchError::NotWork)?;
+        let session = self.get::<Session>(session.as_str()).await.map_err(GateError::from)?;
+        let session = session.ok_or(DispatchError::NotWork)?.value;
         let context = worked_in(&session, &proposal.context);
         let (digest, approval) = (permit.digest().to_owned(), permit.approval().cloned());
         let id = permit
             .redeem(&proposal.action, &context, &proposal.scripts)
             .map_err(|_| DispatchError::NotWork)?;
-        let seconds = seconds_for(&session, &proposal.action);
-        let (now, most) = (self.now(), Duration::from_secs(seconds.into()));
-        let job = Job::new(NewJob {
-            worker: worker.clone(),
-            session: session.id.clone(),
-            caller: Caller { epoch: None, ..caller.clone() },
-            approval: approval.clone(),
-            action: subject_of(&proposal.action),
-            kind: proposal.action.kind(),
-            site: site_of(&proposal.action),
-            context: context.clone(),
-            seconds,
-            given_at: now,
-            end_by: now.after(most).after(GRACE),
-        });
+        let (now, seconds) = (self.now(), seconds_for(&session, &proposal.action));
         let item = WorkItem {
             action_id: id.to_string(),
             worker_id: worker.to_string(),
             session_id: session.id.to_string(),
-            approval_id: approval.map(|approval| approval.to_string()),
+            approval_id: approval.as_ref().map(ToString::to_string),
             digest,
             action: proposal.action.clone(),
             element,
-            context,
+            context: context.clone(),
             scripts: proposal.scripts.iter().map(Script::from).collect(),
             agreed,
             limits: WorkLimits { seconds, ..WorkLimits::default() },
             begin_by: self.shown(now.after(BEGIN_WITHIN)).0,
         };
-        let work = Box::new(self.signed(&item)?);
+        let job = Job::new(NewJob {
+            worker: worker.clone(),
+            session: session.id,
+            caller: Caller { epoch: None, ..caller.clone() },
+            approval,
+            action: subject_of(&proposal.action),
+            kind: proposal.action.kind(),
+            site: site_of(&proposal.action),
+            context,
+            seconds,
+            given_at: now,
+            end_by: now.after(Duration::from_secs(seconds.into())).after(GRACE),
+        });
+        self.queue(worker, &id, job, &item).await?;
+        Ok(id)
+    }
+
+    /// Signs an item, and queues it for its worker.
+    async fn queue(
+        &self,
+        worker: &WorkerId,
+        id: &ActionId,
+        job: Job,
+        item: &WorkItem,
+    ) -> Result<(), DispatchError> {
+        let work = Box::new(self.signed(item)?);
         let queued = {
             let mut inside = self.workers.inside();
             inside.jobs.insert(id.clone(), job);
             inside.tell(worker, ToWorker::Work { work })
         };
         if queued {
-            return Ok(id);
+            return Ok(());
         }
-        self.not_begun(&id, "NotSent", "the worker is gone").await?;
+        self.not_begun(id, "NotSent", "the worker is gone").await?;
         Err(DispatchError::Gone)
     }
 

@@ -4,7 +4,7 @@ use countersign_core::Context;
 use countersign_wire::work::Secret;
 use serde_json::json;
 
-use crate::audit::{self, RecordOwner};
+use crate::audit;
 use crate::caller::Caller;
 use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, Lookup};
@@ -100,11 +100,6 @@ impl Gate {
     }
 
     async fn record_lent(&self, facts: &Facts, field: &str, count: u32) -> Result<(), GateError> {
-        let record_owner = RecordOwner {
-            owner: Some(facts.caller.user.to_string()),
-            workspace: Some(facts.caller.workspace.to_string()),
-            session: Some(facts.session.to_string()),
-        };
         // The name is one of the vault's, not a text of the worker's.
         let payload = json!({
             "id": facts.id,
@@ -113,7 +108,8 @@ impl Gate {
             "field": field,
             "count": count,
         });
-        let record = self.record(audit::Event::ActionExecuted, record_owner, &payload)?;
+        let executed = audit::Event::ActionExecuted;
+        let record = self.record(executed, facts.record_owner(), &payload)?;
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map(drop).map_err(failed)
     }
