@@ -323,6 +323,15 @@ impl ApprovalClient {
         typed(reach(&self.client, call, Stage::Waiting, waiter).await?.body)
     }
 
+    /// Begins a session in which a worker of the server does what this agent proposes, or finds the
+    /// one that it has begun.
+    pub(crate) async fn session_with_worker(&self, label: &str) -> Result<String, ClientError> {
+        let plan = json!({"task": label, "process": agent::process()});
+        let body = json!({"consent": true, "reuse": true, "worker": true, "plan": plan});
+        let made = self.client.post(path::SESSIONS, &body).await?;
+        Ok(field(&made, "session_id").to_owned())
+    }
+
     /// The session of this run of the agent. The server keeps it, so that no local file says to
     /// which session an agent belongs.
     async fn session(&self, label: &str, waiter: &impl Waiter) -> Result<String, ClientError> {
