@@ -2,7 +2,6 @@
 //! Rows A4, A12, C3–C5, F1 and B6.
 
 use std::fs;
-use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -11,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use countersign_core::{Action, Context, Verdict, digest::digest};
 use countersign_gate::keyring::{Keyring, Purpose};
+use countersign_gate::secret::{Secret, SecretKind};
 use countersign_wire::work::{SignedWork, ToWorker, WorkItem, WorkLimits};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
@@ -314,8 +314,8 @@ impl FakeServer {
             fake.say(&ToWorker::Welcome { worker_id: Self::WORKER.to_owned(), server_key });
             fake
         });
-        let key = format!("csk_{}", "a".repeat(43));
-        let worker = Worker::with(&setup, &format!("http://{address}"), &key);
+        let key = Secret::from_bytes(SecretKind::Key, &[7; 32]);
+        let worker = Worker::with(&setup, &format!("http://{address}"), key.expose());
         (taken.join().expect("it has registered"), worker)
     }
 
@@ -402,5 +402,4 @@ fn work_begins_once_and_only_as_this_server_has_signed_it_for_this_worker() {
         .collect();
     ran.sort();
     assert_eq!(ran, ["last", "once"]);
-    let _ = std::io::stderr().flush();
 }
