@@ -188,6 +188,8 @@ impl ApprovalClient {
                     return Ok(unasked(judged_action, judgement.as_deref(), permitted));
                 }
                 Proposed::Waiting { approval_id, .. } => approval_id,
+                // We run it ourselves, and never ask for a worker.
+                Proposed::Executing(_) | Proposed::Executed(_) => return Err(ClientError::Unknown),
             };
             waiter.asked(self, &id);
             match self.waited(&id, &proposal, session.as_deref(), waiter).await? {
@@ -328,6 +330,15 @@ impl ApprovalClient {
         let (path, once) = (path::of(path::APPROVAL_SPEND, &[id]), name.as_deref());
         let call = Call { path: &path, body: Some(proposal), wait: None, once };
         typed(reach(&self.client, call, Stage::Waiting, waiter).await?.body)
+    }
+
+    /// Begins a session in which a worker of the server does what this agent proposes, or finds the
+    /// one that it has begun.
+    pub(crate) async fn session_with_worker(&self, label: &str) -> Result<String, ClientError> {
+        let plan = json!({"task": label, "process": agent::process()});
+        let body = json!({"consent": true, "reuse": true, "worker": true, "plan": plan});
+        let made = self.client.post(path::SESSIONS, &body).await?;
+        Ok(field(&made, "session_id").to_owned())
     }
 
     /// The session of this run of the agent. The server keeps it, so that no local file says to

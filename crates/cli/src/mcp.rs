@@ -12,5 +12,5 @@ mod to_action;
 mod tools;
 pub(crate) mod wrap;
 
-pub(crate) use serve::serve;
+pub(crate) use serve::{Hands, Tools, serve};
 pub(crate) use stdio::relay as relay_program;

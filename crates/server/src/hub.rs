@@ -23,6 +23,7 @@ use self::event::{About, Then, To};
 mod compose;
 mod event;
 mod message;
+mod work;
 
 pub(crate) use self::compose::waiting;
 pub(crate) use self::event::LiveEvent;

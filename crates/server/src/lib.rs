@@ -41,6 +41,7 @@ mod table;
 mod tls;
 mod trace;
 mod view;
+mod worker;
 
 pub use activation::{ActivationError, Inherited};
 pub use app::{App, Inner, OpenError};

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::route::Route;
-use crate::{api, console, live, openapi, reference, sign_in};
+use crate::{api, console, live, openapi, reference, sign_in, worker};
 
 /// All routes.
 #[must_use]
@@ -14,6 +14,7 @@ pub fn routes() -> Vec<Route> {
     [
         api::routes(),
         live::routes(),
+        worker::routes(),
         reference::routes(document),
         sign_in::routes(),
         console::routes(),

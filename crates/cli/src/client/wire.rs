@@ -43,6 +43,18 @@ pub(crate) async fn open(
     address: &Address,
     tls: Option<&Arc<ClientConfig>>,
 ) -> Result<Sender, ClientError> {
+    let made = http1::handshake(TokioIo::new(connected(address, tls).await?)).await;
+    let (sender, connection) = made.map_err(|error| broken(&error))?;
+    // Ends with the response's body, or when its receiver is dropped.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// Connects, with TLS where the address says so.
+pub(super) async fn connected(
+    address: &Address,
+    tls: Option<&Arc<ClientConfig>>,
+) -> Result<Connected, ClientError> {
     let nobody = |error: &io::Error| {
         let why = reason(error);
         match address {
@@ -54,18 +66,13 @@ pub(crate) async fn open(
             }
         }
     };
-    let connected = match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
+    match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
         Ok(connected) => connected.map_err(|error| {
             let encryption = error.get_ref().and_then(|cause| cause.downcast_ref());
             encryption.map_or_else(|| nobody(&error), |cause| untrusted(address, cause))
-        })?,
-        Err(_) => return Err(nobody(&io::ErrorKind::TimedOut.into())),
-    };
-    let made = http1::handshake(TokioIo::new(connected)).await;
-    let (sender, connection) = made.map_err(|error| broken(&error))?;
-    // Ends with the response's body, or when its receiver is dropped.
-    tokio::spawn(connection);
-    Ok(sender)
+        }),
+        Err(_) => Err(nobody(&io::ErrorKind::TimedOut.into())),
+    }
 }
 
 /// Whether something is at a socket's path that cannot be connected to. Nothing listens where there
@@ -121,15 +128,15 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
+/// A connection.
+pub(crate) type Connected = Box<dyn Stream>;
+
 /// A stream of bytes in both directions.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-async fn connect(
-    address: &Address,
-    tls: Option<&Arc<ClientConfig>>,
-) -> io::Result<Box<dyn Stream>> {
+async fn connect(address: &Address, tls: Option<&Arc<ClientConfig>>) -> io::Result<Connected> {
     match address {
         Address::Socket(path) => socket(path).await,
         Address::Plain { host, port } => Ok(Box::new(tcp(host, *port).await?)),
@@ -156,13 +163,13 @@ async fn tcp(host: &Host, port: u16) -> io::Result<TcpStream> {
 }
 
 #[cfg(unix)]
-async fn socket(path: &Path) -> io::Result<Box<dyn Stream>> {
+async fn socket(path: &Path) -> io::Result<Connected> {
     let name = countersign_server::SocketName::of(path)?;
     Ok(Box::new(tokio::net::UnixStream::connect(name.path()).await?))
 }
 
 #[cfg(not(unix))]
-async fn socket(_: &Path) -> io::Result<Box<dyn Stream>> {
+async fn socket(_: &Path) -> io::Result<Connected> {
     let why = "this system has no such sockets: name a URL with --server";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }

@@ -43,6 +43,7 @@ impl Gate {
 
     async fn halt_by(&self, by: &SwitchedBy) -> Kept {
         *self.halted_by() = Some(by.clone());
+        self.workers.stop_all("everything is halted");
         let kept = self.keep_halt(by).await;
         // Also if it is not stored: listeners must know, above all the hooks.
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Halted });

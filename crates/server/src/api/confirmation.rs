@@ -21,7 +21,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::api::action::{Wait, applied, caller_of, decided, settled};
+use crate::api::action::{caller_of, decided, settled};
+use crate::api::wait::{Wait, applied};
 use crate::app::App;
 use crate::auth::Asker;
 use crate::body;

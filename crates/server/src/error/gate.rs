@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use countersign_gate::GateError;
 use countersign_gate::gate::{
-    AnswerError, AuthError, IdempotencyError, MachineError, ModeError, OfflineError, PeopleError,
-    ReadError, ReportError, SpendError, StartError,
+    AnswerError, AuthError, IdempotencyError, MachineError, ModeError, NotReady, OfflineError,
+    PeopleError, ReadError, ReportError, SpendError, StartError,
 };
 use countersign_gate::id::IdError;
 use countersign_gate::judging::NotJudged;
@@ -35,6 +35,19 @@ impl From<GateError> for Problem {
                 tracing::error!(%error, "the gate failed");
                 let detail = "the gate is not working: nothing was allowed; see its log";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "gate-failed", detail)
+            }
+        }
+    }
+}
+
+impl From<NotReady> for Problem {
+    fn from(error: NotReady) -> Self {
+        match error {
+            NotReady::Refused(refusal) => (*refusal).into(),
+            NotReady::Gate(error) => error.into(),
+            NotReady::NoWorker => {
+                let detail = "no worker is connected that can do this here";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-worker", detail)
             }
         }
     }

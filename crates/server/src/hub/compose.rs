@@ -11,6 +11,7 @@ use countersign_wire::{ApprovalCard, Event as Live};
 use serde_json::json;
 
 use super::event::{About, LiveEvent, Then, To, Words, Written, allowed, text};
+use super::work::work;
 use super::{Hub, message};
 
 /// Serialises one event for everybody it concerns. Returns `None` if nobody could be told.
@@ -47,7 +48,7 @@ pub(super) async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Op
             let written = Written::of(&settled.data(), &socket);
             Some(told(To::These(to), About::Question(card.key), settled.name(), written))
         }
-        _ => Some(other(event)),
+        _ => Some(work(event).unwrap_or_else(|| other(event))),
     }
 }
 
@@ -81,7 +82,7 @@ pub(super) fn plain(to: To, about: About, event: &Live) -> LiveEvent {
     told(to, about, event.name(), Written::plain(event))
 }
 
-fn told(to: To, about: About, name: &'static str, written: Written) -> LiveEvent {
+pub(super) fn told(to: To, about: About, name: &'static str, written: Written) -> LiveEvent {
     LiveEvent { number: 0, to, name, words: Words::Written(written), about, then: Then::Nothing }
 }
 
@@ -112,6 +113,9 @@ fn then(what: &What) -> Then {
         | What::ApprovalSettled { .. }
         | What::ActionAllowed { .. }
         | What::ActionReported { .. }
+        | What::ActionBegan { .. }
+        | What::ActionPiece { .. }
+        | What::ActionEnded { .. }
         | What::SessionStarted
         | What::SessionPaused
         | What::SessionResumed
@@ -143,11 +147,14 @@ fn live(what: &What, session: Option<&SessionId>) -> Live {
         What::ActionReported { action, state } => {
             Live::ActionReported { action_id: action.to_string(), session_id, state: *state }
         }
-        // These are written with the card of their question, above.
+        // These are written with the card of their question, above, or in `work`.
         What::ApprovalRequired { .. }
         | What::ApprovalEscalated { .. }
         | What::ApprovalVoted { .. }
-        | What::ApprovalSettled { .. } => Live::Resync {},
+        | What::ApprovalSettled { .. }
+        | What::ActionBegan { .. }
+        | What::ActionPiece { .. }
+        | What::ActionEnded { .. } => Live::Resync {},
     }
 }
 
