@@ -11,8 +11,10 @@
 //!
 //! INVARIANT: only [`Acceptance::accept`] makes a [`Permit`], and an [`Executor`] takes it by value.
 
+mod browser;
 mod executor;
 mod permit;
 
+pub use browser::{BrowserSettings, Browsers, NotDescribed, Resolver, Sandbox};
 pub use executor::{Controller, Executor, NotPermitted, Running, Stop};
 pub use permit::{Acceptance, NotAccepted, Permit};
