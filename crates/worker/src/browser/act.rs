@@ -60,14 +60,14 @@ impl Browser {
         outcome(&self.script(&named.world, name, &words)?)
     }
 
-    fn click(&self, named: &Named) -> Result<(), Failed> {
+    pub(super) fn click(&self, named: &Named) -> Result<(), Failed> {
         let at = self.point(named)?;
-        let worlds = self.arm(named)?;
-        let input = self.mouse("mouseMoved", at).and_then(|()| {
-            self.mouse("mousePressed", at)?;
-            self.mouse("mouseReleased", at)
-        });
-        self.disarm(named, &worlds, input)
+        // Before the guard, which then sees what the page makes of it.
+        self.mouse("mouseMoved", at)?;
+        let others = self.arm(named)?;
+        let input =
+            self.mouse("mousePressed", at).and_then(|()| self.mouse("mouseReleased", at));
+        self.disarm(named, &others, input)
     }
 
     fn hover(&self, named: &Named) -> Result<(), Failed> {
@@ -79,7 +79,7 @@ impl Browser {
         let (code, text) = key_code(key)
             .ok_or_else(|| Failed::refused("UnknownKey", format!("`{key}` is not a known key")))?;
         self.in_page(named, "focus", None)?;
-        let worlds = self.arm(named)?;
+        let others = self.arm(named)?;
         let page = self.page()?;
         let send = |kind: &str| {
             let mut params = json!({
@@ -91,7 +91,7 @@ impl Browser {
             self.call(Some(&page), "Input.dispatchKeyEvent", &params).map(drop)
         };
         let input = send("keyDown").and_then(|()| send("keyUp"));
-        self.disarm(named, &worlds, input)
+        self.disarm(named, &others, input)
     }
 
     /// Lets input through to this element only, in every frame.

@@ -46,8 +46,13 @@ impl Browser {
             let form = self.sign_in_form(&top, &origin)?;
             self.fill_form(&top, &form, &origin, running)?;
             let named = self.find(&format!("e{}", form.submit))?;
-            let words = [json!(named.number), json!(named.read.text)];
-            outcome(&self.script(&named.world, "submit", &words)?)?;
+            if named.element.form_target.is_some() {
+                let words = [json!(named.number), json!(named.read.text)];
+                outcome(&self.script(&named.world, "submit", &words)?)?;
+            } else {
+                // Fields without a form: the page's script sends them.
+                self.click(&named)?;
+            }
             self.settle()?;
             if form.password.is_some() {
                 return self.signed_in();

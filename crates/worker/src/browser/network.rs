@@ -76,20 +76,17 @@ impl Network {
         Ok(())
     }
 
-    /// Returns the destination of a request to the proxy.
-    pub(super) fn destination(&self, url: &Url) -> Result<Destination, String> {
-        let expected = key(url).is_some_and(|key| self.now().expected.contains_key(&key));
-        if !expected {
-            return Err(format!("no page asked for {}", url.origin().ascii_serialization()));
-        }
-        self.judged(url)
+    /// Returns the destination of a request to the proxy; `None` where no page has asked for it.
+    pub(super) fn destination(&self, url: &Url) -> Option<Result<Destination, String>> {
+        let key = key(url)?;
+        let is_expected = self.now().expected.contains_key(&key);
+        is_expected.then(|| self.judged(url))
     }
 
-    /// Returns the destination of a tunnel to this host and port.
-    pub(super) fn tunnel(&self, host: &str, port: u16) -> Result<Destination, String> {
+    /// Returns the destination of a tunnel; `None` where no page has asked for it.
+    pub(super) fn tunnel(&self, host: &str, port: u16) -> Option<Result<Destination, String>> {
         let url = self.now().expected.get(&(host.to_ascii_lowercase(), port)).cloned();
-        let url = url.ok_or_else(|| format!("no page asked for {host}:{port}"))?;
-        self.judged(&url)
+        url.map(|url| self.judged(&url))
     }
 
     /// Returns the destination of a `WebSocket`.

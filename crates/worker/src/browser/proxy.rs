@@ -117,20 +117,18 @@ fn by_http<G: Guard>(stream: &TcpStream, guard: &G) -> io::Result<()> {
     let found = if head.method == "CONNECT" {
         host_and_port(&head.target).and_then(|(host, port)| guard.network().tunnel(&host, port))
     } else {
-        Url::parse(&head.target)
-            .map_err(|error| error.to_string())
-            .and_then(|url| guard.network().destination(&url))
+        Url::parse(&head.target).ok().and_then(|url| guard.network().destination(&url))
     };
     let destination = match found {
-        Ok(destination) => destination,
-        Err(why) => {
+        Some(Ok(destination)) => destination,
+        Some(Err(why)) => {
             guard.refused(format!("{} {}: {why}", head.method, head.target));
-            return answer(stream, "403 Forbidden");
+            return Ok(());
         }
+        // The browser's own traffic, which nobody has judged.
+        None => return Ok(()),
     };
-    let Ok(server) = destination.connect(CONNECT_TIME) else {
-        return answer(stream, "502 Bad Gateway");
-    };
+    let server = destination.connect(CONNECT_TIME)?;
     if head.method == "CONNECT" {
         let mut to_browser = stream;
         to_browser.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
@@ -138,10 +136,6 @@ fn by_http<G: Guard>(stream: &TcpStream, guard: &G) -> io::Result<()> {
     }
     forward(&head, &destination, &mut from_browser, &server)?;
     io::copy(&mut &server, &mut &*stream).map(drop)
-}
-
-fn answer(mut stream: &TcpStream, status: &str) -> io::Result<()> {
-    write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
 fn read_head(from_browser: &mut impl io::BufRead) -> io::Result<Head> {
@@ -218,10 +212,9 @@ fn both_ways(
 }
 
 /// Splits `host:port`; an IPv6 address keeps its brackets.
-fn host_and_port(target: &str) -> Result<(String, u16), String> {
-    let unreadable = || format!("`{target}` is not a host and a port");
-    let (host, port) = target.rsplit_once(':').ok_or_else(unreadable)?;
-    Ok((host.to_owned(), port.parse().map_err(|_| unreadable())?))
+fn host_and_port(target: &str) -> Option<(String, u16)> {
+    let (host, port) = target.rsplit_once(':')?;
+    Some((host.to_owned(), port.parse().ok()?))
 }
 
 /// Serves a WebSocket by SOCKS 5.

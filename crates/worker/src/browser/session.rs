@@ -107,7 +107,7 @@ impl Browser {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| self.end_on_stop(running, &is_over));
-            scope.spawn(|| self.answer(&questions, running));
+            scope.spawn(move || self.answer(questions, running));
             let result = work(self);
             self.shared.change(|state| {
                 // The last sender: it ends the thread that asks.
@@ -129,7 +129,7 @@ impl Browser {
     }
 
     /// Asks each question, until the work is over.
-    fn answer(&self, questions: &Receiver<Held>, running: Running<'_>) {
+    fn answer(&self, questions: Receiver<Held>, running: Running<'_>) {
         thread::scope(|scope| {
             for held in questions {
                 scope.spawn(move || {

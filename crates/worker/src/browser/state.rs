@@ -76,7 +76,6 @@ pub(super) struct State {
     pub(super) sign_in: Option<String>,
     /// The numbers of frames, for references.
     pub(super) frame_numbers: BTreeMap<String, usize>,
-    pub(super) changes: u64,
 }
 
 /// The state of one browser, shared by its threads.
@@ -104,7 +103,6 @@ impl Shared {
     /// Changes the state, and wakes everything that waits for a change.
     pub(super) fn change<R>(&self, by: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state();
-        state.changes = state.changes.wrapping_add(1);
         let result = by(&mut state);
         drop(state);
         self.changed.notify_all();
@@ -169,13 +167,11 @@ impl Shared {
 
     /// Waits until the page has nothing more to do. The time that people take does not count.
     pub(super) fn settle(&self, most: Duration, is_gone: impl Fn() -> bool) -> Result<(), Failed> {
-        let mut left = most;
-        let mut requests_left = OPEN_REQUESTS;
+        let mut spent = Duration::ZERO;
         let mut quiet = Duration::ZERO;
         let mut state = self.state();
         loop {
             let before = Instant::now();
-            let seen = state.changes;
             state = self.pause(state, QUIET);
             let passed = before.elapsed();
             if is_gone() {
@@ -185,33 +181,28 @@ impl Shared {
                 quiet = Duration::ZERO;
                 continue;
             }
-            left = left.saturating_sub(passed);
-            let landing = state.landings.values().any(|it| it.permitted && it.ended.is_none());
-            let requests = !state.in_flight.is_empty() && !requests_left.is_zero();
-            if requests {
-                requests_left = requests_left.saturating_sub(passed);
-            }
-            let busy = !state.loading.is_empty() || landing || requests;
-            quiet = if busy || state.changes != seen {
-                Duration::ZERO
-            } else {
-                quiet.saturating_add(passed)
-            };
+            spent = spent.saturating_add(passed);
+            let requests = !state.in_flight.is_empty() && spent < OPEN_REQUESTS;
+            let is_loading = state.is_loading();
+            quiet = if is_loading || requests { Duration::ZERO } else { quiet.saturating_add(passed) };
             if quiet >= QUIET {
                 return Ok(());
             }
-            if left.is_zero() {
-                return if landing || !state.loading.is_empty() {
-                    Err(Failed::failed("TooSlow", "the page is still loading"))
-                } else {
-                    Ok(())
-                };
+            if spent >= most {
+                let slow = Failed::failed("TooSlow", "the page is still loading");
+                return if is_loading { Err(slow) } else { Ok(()) };
             }
         }
     }
 }
 
 impl State {
+    /// Reports whether a frame or a download that was agreed to is loading.
+    fn is_loading(&self) -> bool {
+        let landing = self.landings.values().any(|it| it.permitted && it.ended.is_none());
+        landing || !self.loading.is_empty()
+    }
+
     /// The session of the current page: the latest that is open.
     pub(super) fn page(&self) -> Option<(String, Target)> {
         let pages = self.targets.iter().filter(|(_, target)| target.kind == "page");
