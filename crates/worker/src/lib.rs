@@ -13,11 +13,13 @@
 
 use std::io;
 
+mod browser;
 mod executor;
 mod executors;
 mod permit;
 mod settings;
 
+pub use browser::{BrowserSettings, Browsers, NotDescribed, Resolver, Sandbox};
 pub use executor::{Controller, Executor, NotPermitted, Running, Stop};
 pub use executors::Executors;
 pub use permit::{Acceptance, NotAccepted, Permit};
