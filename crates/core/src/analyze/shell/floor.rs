@@ -113,6 +113,11 @@ const TRIGGERS: &[&str] = &[
 /// Further words that such a command can begin with where it is given word by word.
 const CARRIERS: &[&str] = &["ln", "install", "sed", "sh", "bash", "sudo", "doas", "env"];
 
+/// Reports whether the value of an option is written for people, or is searched for.
+pub(super) fn is_prose(option: &str) -> bool {
+    PROSE.contains(&option)
+}
+
 impl Walker<'_> {
     /// Examines the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {

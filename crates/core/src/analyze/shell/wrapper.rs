@@ -207,6 +207,7 @@ impl Walker<'_> {
         let is_told = |arg: &Arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell");
         let opens_shell = wrap.elevates
             && (START_A_SHELL.contains(&name) || args.iter().skip(1).any(is_told))
+            || matches!(name, "machinectl" | "nsenter")
             || self.tags.has(Tag::Elevated) && START_A_SHELL_AS_ROOT.contains(&name);
         if opens_shell || wrap.joins {
             let span = whole_span(args);

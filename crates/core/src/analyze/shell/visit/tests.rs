@@ -190,3 +190,23 @@ fn a_subshell_behind_a_dollar_is_no_expression() {
     assert_eq!(script_in_brackets("$((1 + 2))"), None);
     assert_eq!(script_in_brackets("$(((1 + 2) * 3))"), None);
 }
+
+#[test]
+fn a_substitution_that_the_grammar_ends_too_early_is_judged_as_a_whole() {
+    for script in [
+        "x=a; echo ${x//$(rm -rf /)/y}",
+        "x=a; echo ${x/$(rm -rf /)/y}",
+        "x=a; echo \"${x//$(rm -rf /)/y}\"",
+        "x=a; echo ${x//`rm -rf /`/y}",
+        "echo ${x/$(echo $(rm -rf /)/a)/y}",
+    ] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert_eq!(judgement.verdict, Verdict::Block, "{script}");
+    }
+    for script in ["x=a; echo ${x//$(basename /a/b)/$(pwd)}", "echo ${x//`pwd`/y} ${x#*/}"] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert!(judgement.verdict < Verdict::Confirm, "{script}");
+    }
+}
