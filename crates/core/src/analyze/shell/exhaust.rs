@@ -93,9 +93,11 @@ impl Walker<'_> {
 
 /// Reports whether a program keeps all of its input in memory before it prints.
 fn keeps_everything(name: &str, args: &Arguments<'_>) -> bool {
-    let follows = args.has_any(&["-f", "-F", "--follow"]);
-    matches!(name, "tac" | "sort" | "shuf" | "sponge")
-        || matches!(name, "tail" | "gtail") && !follows
+    match name {
+        "tac" | "sort" | "shuf" | "sponge" => true,
+        "tail" | "gtail" => !args.has_any(&["-f", "-F", "--follow"]),
+        _ => false,
+    }
 }
 
 fn reads_endless(args: &Arguments<'_>) -> bool {

@@ -21,35 +21,32 @@ impl Walker<'_> {
         args: &Arguments<'_>,
         span: Option<Span>,
     ) {
-        if self.is_floor || super::floor::only_mentions(name) {
+        if self.is_floor || !has_spaced(args) || super::floor::only_mentions(name) {
             return;
         }
         let own =
             program.and_then(|program| program.runs.as_ref()).map_or(&[][..], |runs| runs.source);
-        for (option, value) in options_with_values(args.words()) {
-            if own.contains(&option)
-                || super::floor::is_prose(option)
-                || !is_shell_line(&value.text)
-            {
+        for (option, value, word) in options_with_values(args.words()) {
+            if own.contains(&option) || super::floor::is_prose(option) || !is_shell_line(value) {
                 continue;
             }
-            let subject = format!("{name}: {}", location::shown(&value.text));
-            self.note(Fact::new(FactKind::ShellEscape, subject).at(value.span.or(span)));
-            self.given_command(&value, span);
+            let subject = format!("{name}: {}", location::shown(value));
+            self.note(Fact::new(FactKind::ShellEscape, subject).at(word.span.or(span)));
+            self.given_command(&word.saying(value), span);
         }
     }
 
     /// Follows the value of `-c`, `-e` or `-x` of an unknown program as a command: `repo forall -c
     /// 'git reset --hard'`.
     pub(super) fn commands_behind_letters(&mut self, args: &Arguments<'_>, span: Option<Span>) {
-        if self.is_floor {
+        if self.is_floor || !has_spaced(args) {
             return;
         }
-        for (option, value) in options_with_values(args.words()) {
-            let mut parts = value.text.split_whitespace();
+        for (option, value, word) in options_with_values(args.words()) {
+            let mut parts = value.split_whitespace();
             let known = parts.next().is_some_and(|first| catalogue::program(first).is_some());
             if matches!(option, "-c" | "-e" | "-x") && known && parts.next().is_some() {
-                self.given_command(&value, span);
+                self.given_command(&word.saying(value), span);
             }
         }
     }
@@ -63,11 +60,10 @@ impl Walker<'_> {
     ) {
         let mut option = "";
         for word in args.words() {
-            if !word.text.contains(['/', '~']) {
-                option = &word.text;
+            let after = std::mem::replace(&mut option, &word.text);
+            if !may_hold_path(&word.text) {
                 continue;
             }
-            let after = std::mem::replace(&mut option, &word.text);
             let key = word.text.split('=').next().unwrap_or_default();
             if super::floor::is_prose(after)
                 || super::floor::is_prose(key)
@@ -101,6 +97,13 @@ impl Walker<'_> {
     }
 }
 
+/// Reports whether a path can begin inside a word.
+fn may_hold_path(word: &str) -> bool {
+    let begins =
+        |pair: &[u8]| matches!(pair, [before, b'/' | b'~'] if b"'\",:@=();".contains(before));
+    word.as_bytes().windows(2).any(begins)
+}
+
 /// Returns the paths inside a word that is not a path as a whole: `id=k,src=/x`, `label:@/x`,
 /// `file('/x')`.
 fn paths_within(word: &str) -> impl Iterator<Item = &str> {
@@ -117,15 +120,21 @@ fn paths_within(word: &str) -> impl Iterator<Item = &str> {
     .filter(move |part| !is_address && part.starts_with(['/', '~']) && !part.contains(' '))
 }
 
-/// Returns each option with its value, which is behind its `=` or in the next word.
-fn options_with_values(words: &[Arg]) -> impl Iterator<Item = (&str, Arg)> {
+/// Reports whether a word consists of several.
+fn has_spaced(args: &Arguments<'_>) -> bool {
+    args.words().iter().any(|word| word.text.contains(' '))
+}
+
+/// Returns each option with its value, which is behind its `=` or in the next word, and the word
+/// that the value is in.
+fn options_with_values(words: &[Arg]) -> impl Iterator<Item = (&str, &str, &Arg)> {
     let next = words.iter().skip(1).map(Some).chain(std::iter::once(None));
     words.iter().zip(next).filter(|(word, _)| word.text.starts_with('-')).filter_map(
         |(word, next)| match word.text.split_once('=') {
-            Some((option, value)) => Some((option, word.saying(value))),
+            Some((option, value)) => Some((option, value, word)),
             None => {
                 let value = next.filter(|next| !next.text.starts_with('-'))?;
-                Some((word.text.as_str(), value.clone()))
+                Some((word.text.as_str(), value.text.as_str(), value))
             }
         },
     )

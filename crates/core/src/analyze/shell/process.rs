@@ -36,8 +36,9 @@ impl Walker<'_> {
         if args.words().iter().any(|word| ends.unless.contains(&word.text.as_str())) {
             return;
         }
-        let verb = ends.after.iter().find(|verb| args.has(verb));
-        if let (By::Unit, Some(verb)) = (ends.by, verb) {
+        if matches!(ends.by, By::Unit)
+            && let Some(verb) = ends.after.iter().find(|verb| args.has(verb))
+        {
             let listed = |word: &&&Arg| {
                 word.text.starts_with(UNKNOWN) && word.variable.is_none() && !word.glob
             };
