@@ -2,6 +2,7 @@
 
 use super::catalogue;
 use crate::location;
+use crate::rule;
 use crate::words;
 
 /// Returns the name of a program without its folder. Some file systems ignore case: there `RM` is
@@ -26,7 +27,9 @@ fn without_windows_ending(name: &str) -> &str {
         return name;
     };
     let is_program = ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending));
-    if is_program && !stem.is_empty() { stem } else { name }
+    // `at.exe` and `convert.exe` are other programs than those of Unix.
+    let is_known = || catalogue::program(stem).is_some() || rule::knows(stem);
+    if is_program && !rule::knows(name) && is_known() { stem } else { name }
 }
 
 #[cfg(test)]
