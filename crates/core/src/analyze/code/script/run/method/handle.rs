@@ -272,6 +272,7 @@ impl Runner<'_> {
             | "connect" => object.clone(),
             "invoke_shell" | "get_transport" | "open_session" => socket(),
             _ => {
+                self.far_method(object, name, span);
                 self.send(&args.joined().with(&object.origin), span);
                 self.call_back(args, &Value::from(Provenance::FETCHED));
                 object.clone()
