@@ -116,6 +116,7 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
 }
 
 /// Reports whether a folder holds files of secrets, so that all of it must not be read unnoticed.
+#[must_use]
 pub fn holds_secrets(path: &str, scene: &Scene<'_>) -> bool {
     let path = absolute(path, scene);
     known_paths::is_above_secrets(path.trim_end_matches("/*"), &clean(scene.home()))

@@ -103,7 +103,7 @@ fn keeps_everything(name: &str, args: &Arguments<'_>) -> bool {
 fn reads_endless(args: &Arguments<'_>) -> bool {
     let endless =
         |word: &&Arg| of_device(&word.text).is_some_and(|stream| stream.taint.has(Tag::Endless));
-    args.operands().iter().any(|word| endless(word))
+    args.operands().iter().any(endless)
 }
 
 /// A size as tools write it: `10`, `4k`, `9T`, `1GiB`, `+2G`.

@@ -130,12 +130,12 @@ fn has_spaced(args: &Arguments<'_>) -> bool {
 fn options_with_values(words: &[Arg]) -> impl Iterator<Item = (&str, &str, &Arg)> {
     let next = words.iter().skip(1).map(Some).chain(std::iter::once(None));
     words.iter().zip(next).filter(|(word, _)| word.text.starts_with('-')).filter_map(
-        |(word, next)| match word.text.split_once('=') {
-            Some((option, value)) => Some((option, value, word)),
-            None => {
-                let value = next.filter(|next| !next.text.starts_with('-'))?;
-                Some((word.text.as_str(), value.text.as_str(), value))
+        |(word, next)| {
+            if let Some((option, value)) = word.text.split_once('=') {
+                return Some((option, value, word));
             }
+            let value = next.filter(|next| !next.text.starts_with('-'))?;
+            Some((word.text.as_str(), value.text.as_str(), value))
         },
     )
 }
