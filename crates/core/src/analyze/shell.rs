@@ -171,6 +171,9 @@ struct Walker<'a> {
     nested: bool,
     /// The number of wrappers and other programs around the command that runs.
     wrapped: u32,
+    /// True when the next command is a program even if a function has its name: after `command`,
+    /// `sudo` and the like.
+    only_programs: bool,
     /// True when a text is read only to see whether it would be a hard block.
     is_floor: bool,
     /// True while the word being expanded is between double quotes.
@@ -210,6 +213,7 @@ impl<'a> Walker<'a> {
             shown_at: None,
             nested: false,
             wrapped: 0,
+            only_programs: false,
             is_floor: false,
             in_quotes: false,
             floor_reads: 0,

@@ -236,6 +236,7 @@ const SECRET_NAMES: &[&str] = &[
     ".boto",
     ".terraformrc",
     "credentials.tfrc.json",
+    "wp-config.php",
     "wallet.dat",
     "keychain.db",
     "login.keychain-db",

@@ -55,12 +55,12 @@ impl Walker<'_> {
             "exec" => {
                 Some(self.follow_command(skip_options(words, &["-a"]).to_vec(), stdin.clone()))
             }
-            "builtin" => Some(self.follow_command(words.to_vec(), stdin.clone())),
+            "builtin" => Some(self.follow_program(words.to_vec(), stdin.clone())),
             "command" => match words {
                 [asks, found, ..] if matches!(asks.text.as_str(), "-v" | "-V") => {
                     Some(Stream::known(super::own_command::where_it_is(&found.text), Tags::NONE))
                 }
-                _ => Some(self.follow_command(skip_options(words, &[]).to_vec(), stdin.clone())),
+                _ => Some(self.follow_program(skip_options(words, &[]).to_vec(), stdin.clone())),
             },
             "history" => {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-c" | "-d" | "-cw")) {
@@ -330,8 +330,17 @@ impl Walker<'_> {
                     }
                 }
                 DeclOperand::Name(reference) => self.subscript(src, reference),
-                DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => {
+                DeclOperand::Flag(word) => {
                     self.one(src, word);
+                }
+                DeclOperand::Dynamic(word) => {
+                    let said = self.one(src, word).text;
+                    // `declare 'a[$(x)]=1'`: the index is evaluated.
+                    if let Some((target, _)) = said.split_once("]=")
+                        && target.contains('[')
+                    {
+                        self.evaluated(target);
+                    }
                 }
             }
         }

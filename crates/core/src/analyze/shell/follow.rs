@@ -219,7 +219,16 @@ impl Walker<'_> {
         out
     }
 
+    /// Follows a command that no function and no alias stands for.
+    pub(super) fn follow_program(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+        self.only_programs = true;
+        let out = self.follow_command(args, stdin);
+        self.only_programs = false;
+        out
+    }
+
     fn follow_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+        let only_programs = std::mem::take(&mut self.only_programs);
         let Some(first) = args.first() else { return Stream::empty() };
         // A glob passed to a function is quoted there, and was expanded before.
         let by_pattern = (first.glob || first.text.contains('/'))
@@ -243,10 +252,13 @@ impl Walker<'_> {
         let name = program_name(&first.text);
         let args = if name.ends_with("tar") { with_dashed_options(args) } else { args };
         let Some(first) = args.first() else { return Stream::empty() };
-        if self.state.functions.contains_key(&first.text) {
+        let has_function = self.state.functions.contains_key(&first.text);
+        if has_function && !only_programs {
             return self.call(&name, args, stdin);
         }
-        if self.state.aliases.contains_key(&first.text) && !self.replacing.contains(&first.text) {
+        let has_alias =
+            self.state.aliases.contains_key(&first.text) && !self.replacing.contains(&first.text);
+        if has_alias && !only_programs {
             return self.follow_alias(&name, &args, stdin);
         }
         if first.text == name
@@ -289,6 +301,8 @@ impl Walker<'_> {
                 let args = inner;
                 self.deceives_ours(name, &args);
                 self.wrapped += 1;
+                // These run functions too: the keyword, and a shell to which they were exported.
+                self.only_programs = !matches!(name, "time" | "parallel" | "sem" | "env_parallel");
                 let appends = wrap.appends;
                 let out = self.with_tags(tags, |walker| {
                     if appends {

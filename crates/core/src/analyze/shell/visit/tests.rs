@@ -210,3 +210,28 @@ fn a_substitution_that_the_grammar_ends_too_early_is_judged_as_a_whole() {
         assert!(judgement.verdict < Verdict::Confirm, "{script}");
     }
 }
+
+#[test]
+fn a_function_with_the_name_of_a_program_does_not_hide_it() {
+    for script in [
+        "rm() { command rm \"$@\"; }; rm -rf /",
+        "rm() { sudo rm \"$@\"; }; rm -rf /",
+        "rm() { env rm \"$@\"; }; rm -rf /",
+        "alias rm='command rm'; rm -rf /",
+        "declare 'a[$(rm -rf /)]=1'",
+        "echo 'rm -rf /' | xargs -d '\\n' sh -c",
+    ] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert_eq!(judgement.verdict, Verdict::Block, "{script}");
+    }
+    for script in [
+        "ls() { command ls --color \"$@\"; }; ls src",
+        "build() { time make \"$@\"; }; build all",
+        "run() { echo \"$@\"; \"$@\"; }; run cargo test",
+    ] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert!(judgement.verdict < Verdict::Confirm, "{script}");
+    }
+}
