@@ -115,6 +115,13 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
+/// Reports whether a folder holds files of secrets, so that all of it must not be read unnoticed.
+#[must_use]
+pub fn holds_secrets(path: &str, scene: &Scene<'_>) -> bool {
+    let path = absolute(path, scene);
+    known_paths::is_above_secrets(path.trim_end_matches("/*"), &clean(scene.home()))
+}
+
 /// Reports whether a path has only ordinary characters: no pattern, nothing unknown.
 fn is_plain(path: &str) -> bool {
     let mut before = b' ';

@@ -28,6 +28,7 @@ mod floor;
 mod follow;
 mod foreign;
 mod git;
+mod handed;
 mod host;
 mod inline;
 mod interpreter;
@@ -417,6 +418,10 @@ impl<'a> Walker<'a> {
         let is_read = kind == FactKind::Read && !path.from_variable;
         if is_read && location::is_public(&location::absolute(&path.text, &self.scene_now())) {
             found = found.with(Tag::Public);
+        }
+        let whole = found.has(Tag::Recursive) && matches!(kind, FactKind::Read | FactKind::Send);
+        if whole && location::holds_secrets(&path.text, &self.scene_now()) {
+            found = found.with(Tag::Secret);
         }
         if path.glob {
             found = found.with(Tag::Many);

@@ -65,8 +65,7 @@ impl Browser {
         // Before the guard, which then sees what the page makes of it.
         self.mouse("mouseMoved", at)?;
         let others = self.arm(named)?;
-        let input =
-            self.mouse("mousePressed", at).and_then(|()| self.mouse("mouseReleased", at));
+        let input = self.mouse("mousePressed", at).and_then(|()| self.mouse("mouseReleased", at));
         self.disarm(named, &others, input)
     }
 

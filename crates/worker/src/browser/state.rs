@@ -184,7 +184,8 @@ impl Shared {
             spent = spent.saturating_add(passed);
             let requests = !state.in_flight.is_empty() && spent < OPEN_REQUESTS;
             let is_loading = state.is_loading();
-            quiet = if is_loading || requests { Duration::ZERO } else { quiet.saturating_add(passed) };
+            quiet =
+                if is_loading || requests { Duration::ZERO } else { quiet.saturating_add(passed) };
             if quiet >= QUIET {
                 return Ok(());
             }

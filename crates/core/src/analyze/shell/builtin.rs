@@ -344,8 +344,17 @@ impl Walker<'_> {
                     }
                 }
                 DeclOperand::Name(reference) => self.subscript(src, reference),
-                DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => {
+                DeclOperand::Flag(word) => {
                     self.one(src, word);
+                }
+                DeclOperand::Dynamic(word) => {
+                    let said = self.one(src, word).text;
+                    // `declare 'a[$(x)]=1'`: the index is evaluated.
+                    if let Some((target, _)) = said.split_once("]=")
+                        && target.contains('[')
+                    {
+                        self.evaluated(target);
+                    }
                 }
             }
         }

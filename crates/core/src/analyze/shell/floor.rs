@@ -128,6 +128,11 @@ const DECIDES: &[&str] = &[
     "users",
 ];
 
+/// Reports whether the value of an option is written for people, or is searched for.
+pub(super) fn is_prose(option: &str) -> bool {
+    PROSE.contains(&option)
+}
+
 impl Walker<'_> {
     /// Examines the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {

@@ -537,6 +537,7 @@ impl Walker<'_> {
         self.unpacks(name, args);
         self.tells_to_delete(name, args, span);
         self.granting_verbs(name, program, args, span);
+        self.shells_in_options(name, program, args, span);
         let program = catalogue::program(name);
         if super::floor::only_mentions(name) || program.is_some_and(|known| known.runs.is_some()) {
             return;
@@ -544,6 +545,7 @@ impl Walker<'_> {
         self.commands_in_options(args, span);
         if program.is_none() {
             self.commands_in_words(args, span);
+            self.commands_behind_letters(args, span);
         }
     }
 
