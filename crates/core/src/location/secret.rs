@@ -61,6 +61,9 @@ const DATA: &[&str] = &[
     "b64",
 ];
 
+/// Endings of copies, which hold the same.
+const COPIES: &[&str] = &["bak", "backup", "old", "orig", "copy", "save", "saved", "swp", "prev"];
+
 /// Names without an ending that are files of secrets.
 const BARE: &[&str] =
     &["credentials", "deploy_key", "password", "passwords", "token", "vault_pass", "secrets"];
@@ -68,9 +71,11 @@ const BARE: &[&str] =
 /// Reports whether a file's name says that it holds secrets: `client_secret.json`,
 /// `~/.tool/auth.json`.
 pub(super) fn by_words(path: &str, name: &str) -> bool {
-    if let Some(original) = without_copy_ending(name) {
-        return by_words(path, original) || super::known_paths::is_secret_name(original);
+    let original = without_copy_endings(name);
+    if original.len() < name.len() && super::known_paths::is_secret_name(original) {
+        return true;
     }
+    let name = original;
     let hidden = name.starts_with('.');
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     let in_settings = path.contains("/.");
@@ -93,11 +98,18 @@ pub(super) fn by_words(path: &str, name: &str) -> bool {
         || (in_settings && words.iter().any(|word| OWN.contains(word)))
 }
 
-/// Returns the name of a file of which this is a copy: `id_rsa.bak`, `.env~`.
-fn without_copy_ending(name: &str) -> Option<&str> {
-    const COPIES: &[&str] =
-        &[".bak", ".backup", ".old", ".orig", ".copy", ".save", ".saved", ".swp", ".prev", "~"];
-    COPIES.iter().find_map(|ending| name.strip_suffix(ending)).filter(|name| !name.is_empty())
+/// Returns the name of the file of which this is a copy: `id_rsa` for `id_rsa.bak` and `id_rsa~`.
+fn without_copy_endings(mut name: &str) -> &str {
+    loop {
+        let original = match name.rsplit_once('.') {
+            Some((stem, ending)) if COPIES.contains(&ending) => stem,
+            _ => name.strip_suffix('~').unwrap_or_default(),
+        };
+        if original.is_empty() {
+            return name;
+        }
+        name = original;
+    }
 }
 
 /// Returns a name in small letters, with a dash where a capital follows a small letter:

@@ -318,7 +318,9 @@ impl Walker<'_> {
         if super::catalogue::program(name).is_none() {
             self.protected_in_texts(args, before, span);
         }
-        self.protected_within(args, before, span);
+        if super::catalogue::program(name).is_none_or(|program| program.runs.is_none()) {
+            self.protected_within(args, before, span);
+        }
         let is_named = |option: &str| IDENTITIES.contains(&option) || is_result(option);
         let mut identity = false;
         for word in args.words() {

@@ -105,19 +105,14 @@ fn may_hold_path(word: &str) -> bool {
 }
 
 /// Returns the paths inside a word that is not a path as a whole: `id=k,src=/x`, `label:@/x`,
-/// `file('/x')`.
+/// `file('/x')`. A text with spaces is prose or a command, which are read elsewhere.
 fn paths_within(word: &str) -> impl Iterator<Item = &str> {
-    // A text with spaces holds a path only where it is quoted.
-    let spaced = word.contains(' ');
     // `label:@/x` is no file of a machine `label`.
     let is_address = word.contains("://") || location::is_remote(word) && !word.contains(":@");
-    word.split(move |char: char| match char {
-        '\'' | '"' => true,
-        ',' | ':' | '@' | '=' | '(' | ')' | ';' => !spaced,
-        _ => false,
-    })
-    .skip(1)
-    .filter(move |part| !is_address && part.starts_with(['/', '~']) && !part.contains(' '))
+    let is_left_out = is_address || word.contains(' ');
+    word.split(['\'', '"', ',', ':', '@', '=', '(', ')', ';'])
+        .skip(1)
+        .filter(move |part| !is_left_out && part.starts_with(['/', '~']))
 }
 
 /// Reports whether a word consists of several.
@@ -173,7 +168,8 @@ mod tests {
         let within = |word| paths_within(word).collect::<Vec<_>>();
         assert_eq!(within("id=k,src=/a/b"), ["/a/b"]);
         assert_eq!(within("label:@~/x"), ["~/x"]);
-        assert_eq!(within("select * from f('/a/b')"), ["/a/b"]);
+        assert_eq!(within("f('/a/b')"), ["/a/b"]);
+        assert!(within("select * from f('/a/b')").is_empty());
         assert!(within("/a/b").is_empty());
         assert!(within("https://example.com/.env").is_empty());
         assert!(within("do not read '/a b'").is_empty());

@@ -21,7 +21,7 @@ impl Runner<'_> {
     /// Records a method of an unknown object that has such an effect.
     pub(super) fn far_method(&mut self, object: &Value, name: &str, span: Option<Span>) {
         // In a function that nobody calls.
-        if self.supposed {
+        if self.supposed || !may_act(name) {
             return;
         }
         let parts = lower(name);
@@ -36,6 +36,15 @@ impl Runner<'_> {
             self.fact(FactKind::Publishes, name, Tags::NONE, span);
         }
     }
+}
+
+/// Reports whether a name can begin with such a verb, before it is split.
+fn may_act(name: &str) -> bool {
+    let begins =
+        |verb: &&str| name.get(..verb.len()).is_some_and(|start| start.eq_ignore_ascii_case(verb));
+    words::VERBS_FAR.iter().any(begins)
+        || words::GRANTS_PAYS.iter().any(|verb| name.contains(verb))
+        || ["post", "broadcast"].iter().any(|verb| name.contains(verb))
 }
 
 fn lower(name: &str) -> Vec<String> {
