@@ -99,8 +99,7 @@ impl Proxy {
         let mut question = resumed(&call.message).map(str::to_owned);
         let mut linked: Option<String> = None;
         let mut shown: Shown<'_> = Box::pin(pending());
-        let mut ticks = interval(SHOW_PROGRESS);
-        let (mut is_cancelled, mut steps) = (false, 0_u32);
+        let (mut ticks, mut steps, mut is_cancelled) = (interval(SHOW_PROGRESS), 0_u32, false);
         loop {
             tokio::select! {
                 outcome = &mut asking => {
