@@ -93,14 +93,13 @@ impl Proxy {
     ) -> Result<Outcome, Ending> {
         // A client that is sent to a page comes back for its answer; any other waits all the time.
         let stays = call.message.era() == Era::Legacy || !self.can_link(call, active_config);
-        let call_id = call.message.call_id().map(str::to_owned);
-        let (waiter, mut questions) = Patient::new(stays, call_id);
+        let (waiter, mut questions) =
+            Patient::new(stays, call.message.call_id().map(str::to_owned));
         let mut asking = pin!(settled(call, judged_action, approval_client, &waiter));
         let mut question = resumed(&call.message).map(str::to_owned);
-        let mut shown: Shown<'_> = Box::pin(pending());
         let mut linked: Option<String> = None;
-        let mut ticks = interval(SHOW_PROGRESS);
-        let (mut is_cancelled, mut steps) = (false, 0_u32);
+        let mut shown: Shown<'_> = Box::pin(pending());
+        let (mut ticks, mut steps, mut is_cancelled) = (interval(SHOW_PROGRESS), 0_u32, false);
         loop {
             tokio::select! {
                 outcome = &mut asking => {
