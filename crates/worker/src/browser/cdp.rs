@@ -57,7 +57,7 @@ impl Cdp {
                     on_event(event);
                 }
             }
-            // Whoever waits for an answer is told by the end of their channel.
+            // Every thread that waits for an answer sees the end of its channel.
             cdp.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         });
     }

@@ -53,7 +53,7 @@ const FLAGS: &[&str] = &[
     "--disable-extensions",
     "--disable-sync",
     "--disable-features=AsyncDns,AutofillServerCommunication,DialMediaRouteProvider,DnsOverHttps,\
-     MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,Prerender2,Translate",
+     HttpsUpgrades,MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,Prerender2,Translate",
     "--disable-breakpad",
     "--disable-crash-reporter",
     "--disable-dev-shm-usage",

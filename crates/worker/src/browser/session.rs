@@ -101,6 +101,9 @@ impl Browser {
         let (asker, questions) = channel();
         self.shared.change(|state| {
             state.asker = Some(asker);
+            // What the page did between two pieces of work is not waited for.
+            state.in_flight.clear();
+            state.loading.clear();
             state.refused.clear();
             state.dialogs.clear();
         });
