@@ -31,7 +31,7 @@ impl Browser {
         let error = text(&opened, "/errorText");
         let is_download = opened.get("isDownload").and_then(Value::as_bool) == Some(true);
         if !error.is_empty() && !is_download {
-            return Err(Failed::failed("NotOpened", error));
+            return Err(Failed::because("NotOpened", error));
         }
         Ok(WorkResult::of(Ended::Done))
     }
@@ -113,7 +113,7 @@ impl Browser {
         let stream = Stream::new(self, page, text(&printed, "/stream").to_owned());
         let mut document = Vec::new();
         let read = stream.take(MOST_PRINTED).read_to_end(&mut document);
-        read.map_err(|error| Failed::failed("NotPrinted", error.to_string()))?;
+        read.map_err(|error| Failed::because("NotPrinted", error.to_string()))?;
         Ok(document)
     }
 
@@ -127,7 +127,7 @@ impl Browser {
         }
         let name = format!("{}.pdf", self.title()?);
         let file = running.controller.hand_in(&name, &mut document.as_slice());
-        let file = file.map_err(|error| Failed::failed("NotHandedIn", error.0))?;
+        let file = file.map_err(|error| Failed::because("NotHandedIn", error.0))?;
         let value = json!({"pages": pages});
         Ok(WorkResult { value, files: vec![file], ..WorkResult::of(Ended::Done) })
     }

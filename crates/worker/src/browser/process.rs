@@ -86,7 +86,7 @@ impl Process {
     pub(super) fn start(settings: &BrowserSettings, ports: Ports) -> Result<(Self, Pipes), Failed> {
         let cannot = |error: io::Error| {
             let program = settings.program.display();
-            Failed::failed("NoBrowser", format!("cannot start `{program}`: {error}"))
+            Failed::because("NoBrowser", format!("cannot start `{program}`: {error}"))
         };
         let profile = Profile::create(&settings.folder).map_err(cannot)?;
         let mut command = Command::new("/bin/sh");

@@ -175,7 +175,7 @@ impl Shared {
             state = self.pause(state, QUIET);
             let passed = before.elapsed();
             if is_gone() {
-                return Err(Failed::failed("BrowserGone", "the browser has ended"));
+                return Err(Failed::because("BrowserGone", "the browser has ended"));
             }
             if state.held > 0 {
                 quiet = Duration::ZERO;
@@ -184,12 +184,13 @@ impl Shared {
             spent = spent.saturating_add(passed);
             let requests = !state.in_flight.is_empty() && spent < OPEN_REQUESTS;
             let is_loading = state.is_loading();
-            quiet = if is_loading || requests { Duration::ZERO } else { quiet.saturating_add(passed) };
+            quiet =
+                if is_loading || requests { Duration::ZERO } else { quiet.saturating_add(passed) };
             if quiet >= QUIET {
                 return Ok(());
             }
             if spent >= most {
-                let slow = Failed::failed("TooSlow", "the page is still loading");
+                let slow = Failed::because("TooSlow", "the page is still loading");
                 return if is_loading { Err(slow) } else { Ok(()) };
             }
         }

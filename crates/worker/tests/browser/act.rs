@@ -32,7 +32,9 @@ fn an_element_in_another_frame_is_clicked_where_it_is() {
     // Another site, so that its frame has a process of its own.
     let other = format!("http://localhost:{}", hands.site.port);
     hands.origins.push(other.clone());
-    hands.site.html("/", &format!("<p style='height:80px'>above</p><iframe src={other}/in></iframe>"));
+    hands
+        .site
+        .html("/", &format!("<p style='height:80px'>above</p><iframe src={other}/in></iframe>"));
     hands.site.html("/in", "<button onclick=\"fetch('/hit',{method:'POST'})\">Inner</button>");
     hands.open("/");
     let clicked = hands.click("Inner");

@@ -81,8 +81,9 @@ impl Drop for Hands {
 fn program() -> Option<PathBuf> {
     let named = std::env::var_os("COUNTERSIGN_CHROMIUM").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&path)
-        .flat_map(|folder| ["chromium", "chromium-browser", "google-chrome"].map(|it| folder.join(it)));
+    let mut found = std::env::split_paths(&path).flat_map(|folder| {
+        ["chromium", "chromium-browser", "google-chrome"].map(|it| folder.join(it))
+    });
     named.or_else(|| found.find(|it| it.is_file()))
 }
 
@@ -106,7 +107,8 @@ impl Hands {
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let folder = format!("countersign-test-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(folder);
-        let mut settings = BrowserSettings::new(program, folder.clone(), Arc::new(Policy::default()));
+        let mut settings =
+            BrowserSettings::new(program, folder.clone(), Arc::new(Policy::default()));
         settings.resolver = resolver;
         if as_root() {
             settings.sandbox = Sandbox::DangerOff;
@@ -125,8 +127,7 @@ impl Hands {
 
     pub(crate) fn permit(&self, action: Action, element: Option<Element>) -> Permit {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        let context =
-            Context { allowed_origins: Some(self.origins.clone()), ..Context::default() };
+        let context = Context { allowed_origins: Some(self.origins.clone()), ..Context::default() };
         let key = SigningKey::from_bytes(&[7; 32]);
         let item = WorkItem {
             action_id: format!("act_{}", LAST.fetch_add(1, Ordering::Relaxed)),
@@ -173,11 +174,13 @@ impl Hands {
     /// The description of the element in the line of the page that contains this text.
     pub(crate) fn element(&self, line: &str) -> Element {
         let page = self.read();
-        let found = page.lines().find(|it| it.contains(line) && it.contains("[")).unwrap_or_else(|| {
-            panic!("no `{line}` in:\n{page}");
-        });
-        let start = found.rfind("[e").or_else(|| found.rfind("[f")).unwrap() + 1;
-        let reference = found[start..].split(']').next().unwrap();
+        let found =
+            page.lines().find(|it| it.contains(line) && it.contains('[')).unwrap_or_else(|| {
+                panic!("no `{line}` in:\n{page}");
+            });
+        let names = found.split('[').filter_map(|it| it.split_once(']'));
+        let is_reference = |it: &&str| it.ends_with(|last: char| last.is_ascii_digit());
+        let reference = names.map(|(name, _)| name).find(is_reference).unwrap();
         self.browsers.describe("ses_1", Some(reference)).unwrap()
     }
 

@@ -18,9 +18,15 @@ fn a_form_is_sent_only_after_a_yes_with_exactly_what_was_shown() {
         let clicked = hands.click("Pay");
         assert_eq!(clicked.ended, Ended::Done, "{clicked:?}");
         let asked = hands.asked();
-        let (Action::HttpRequest { method, url, body }, details) = &asked[0] else { panic!("{asked:?}") };
+        let (Action::HttpRequest { method, url, body }, details) = &asked[0] else {
+            panic!("{asked:?}")
+        };
         assert_eq!((method.as_str(), url), ("POST", &format!("{}/pay", hands.site.origin())));
-        let shown = [format!("POST to {}", hands.site.origin()), "amount amount: 12.50".into(), "field to: Anna".into()];
+        let shown = [
+            format!("POST to {}", hands.site.origin()),
+            "amount amount: 12.50".into(),
+            "field to: Anna".into(),
+        ];
         assert_eq!(details[..], shown);
         let arrived: Vec<_> = hands.site.changes().into_iter().map(|it| it.body).collect();
         let expected: Vec<_> = says_yes.then(|| body.clone().unwrap()).into_iter().collect();
@@ -51,7 +57,10 @@ fn every_way_to_send_something_is_held() {
         hands.site.page("/worker.js", "200 OK", "text/javascript", "", send);
         let service = format!("addEventListener('activate',e=>e.waitUntil({send}))");
         hands.site.page("/service.js", "200 OK", "text/javascript", "", &service);
-        hands.site.html("/", &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"));
+        hands.site.html(
+            "/",
+            &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"),
+        );
         hands.open("/");
         let clicked = hands.click("Go");
         assert!(!hands.asked().is_empty(), "{way}: {clicked:?}");
@@ -82,7 +91,10 @@ fn a_web_socket_is_opened_only_after_a_yes() {
         hands.server.says_yes = says_yes;
         hands.origins = vec!["127.0.0.1".to_owned()];
         let way = "new WebSocket('ws://'+location.host+'/live')";
-        hands.site.html("/", &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"));
+        hands.site.html(
+            "/",
+            &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"),
+        );
         hands.open("/");
         let clicked = hands.click("Go");
         assert_eq!(hands.asked().len(), 1, "{clicked:?}");

@@ -39,8 +39,12 @@ fn a_page_reaches_nothing_inside() {
         format!("new WebSocket('ws://{host}/b')"),
         format!("new Image().src='{to}/c'"),
         format!("let f=document.createElement('iframe');f.src='{to}/d';document.body.append(f)"),
-        format!("let l=document.createElement('link');l.rel='prefetch';l.href='{to}/e';document.head.append(l)"),
-        format!("let l=document.createElement('link');l.rel='preconnect';l.href='{to}';document.head.append(l)"),
+        format!(
+            "let l=document.createElement('link');l.rel='prefetch';l.href='{to}/e';document.head.append(l)"
+        ),
+        format!(
+            "let l=document.createElement('link');l.rel='preconnect';l.href='{to}';document.head.append(l)"
+        ),
         format!("open('{to}/f')"),
         format!("new EventSource('{to}/g')"),
         format!("navigator.sendBeacon('{to}/h','x')"),
@@ -53,7 +57,10 @@ fn a_page_reaches_nothing_inside() {
     hands.site.page("/service.js", "200 OK", "text/javascript", "", &service);
     hands.site.page("/down", "302 Found", "text/html", &format!("Location: {to}/down\r\n"), "");
     for way in ways {
-        hands.site.html("/", &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"));
+        hands.site.html(
+            "/",
+            &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"),
+        );
         hands.open("/");
         let clicked = hands.click("Go");
         assert_eq!(clicked.ended, Ended::Done, "{way}: {clicked:?}");
@@ -94,14 +101,18 @@ fn a_page_that_is_not_on_the_web_is_left() {
         "open(URL.createObjectURL(new Blob(['<h1>made'],{type:'text/html'})))",
     ];
     for way in ways {
-        hands.site.html("/", &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"));
+        hands.site.html(
+            "/",
+            &format!("<button id=b>Go</button><script>b.onclick=()=>{{{way}}}</script>"),
+        );
         hands.open("/");
         let clicked = hands.click("Go");
         let at = hands.address();
         assert!(at.starts_with("http://") || at == "about:blank", "{way}: {at} {clicked:?}");
         assert!(!hands.read().contains("made"), "{way}");
     }
-    for url in ["javascript:alert(1)", "data:text/html,x", "blob:http://x/1", "file:///etc/passwd"] {
+    for url in ["javascript:alert(1)", "data:text/html,x", "blob:http://x/1", "file:///etc/passwd"]
+    {
         let opened = hands.run(Action::Navigate { url: url.to_owned() });
         assert_eq!(opened.ended, Ended::Refused, "{opened:?}");
     }

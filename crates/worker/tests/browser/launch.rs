@@ -55,8 +55,7 @@ fn a_browser_that_does_not_start_leaves_nothing_behind() {
         std::sync::Arc::default(),
     );
     let browsers = countersign_worker::Browsers::new(settings);
-    let running =
-        countersign_worker::Running { stop: &hands.stop, controller: &hands.server };
+    let running = countersign_worker::Running { stop: &hands.stop, controller: &hands.server };
     let result = browsers.execute(hands.permit(Action::Screenshot {}, None), running);
     assert_eq!(result.ended, Ended::Failed, "{result:?}");
     assert_eq!(fs::read_dir(&hands.folder).unwrap().count(), 0);

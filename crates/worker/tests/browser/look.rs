@@ -62,8 +62,11 @@ fn a_download_is_fetched_with_the_session_and_handed_in() {
     hands.site.html("/", "<h1>Shop</h1>");
     hands.site.page("/bill.txt", "200 OK", "application/octet-stream", "", "twelve");
     hands.open("/");
-    let file =
-        |path: &str| DownloadFile { url: format!("{}{path}", hands.site.origin()), name: None, bytes: None };
+    let file = |path: &str| DownloadFile {
+        url: format!("{}{path}", hands.site.origin()),
+        name: None,
+        bytes: None,
+    };
     let result = hands.run(Action::Download { files: vec![file("/bill.txt")] });
     assert_eq!(result.ended, Ended::Done, "{result:?}");
     assert_eq!(*hands.server.files.lock().unwrap(), [("bill.txt".to_owned(), b"twelve".to_vec())]);
@@ -81,8 +84,11 @@ fn a_download_that_a_page_starts_is_asked_about() {
         hands.open("/");
         let clicked = hands.click("Look");
         let asked = hands.asked();
-        assert!(matches!(&asked[..], [(Action::Download { files }, _)]
-            if files[0].name.as_deref() == Some("gift.bin") && files[0].bytes == Some(8)), "{asked:?}");
+        assert!(
+            matches!(&asked[..], [(Action::Download { files }, _)]
+            if files[0].name.as_deref() == Some("gift.bin") && files[0].bytes == Some(8)),
+            "{asked:?}"
+        );
         assert_eq!(clicked.files.len(), usize::from(says_yes), "{clicked:?}");
         assert_eq!(hands.server.files.lock().unwrap().len(), usize::from(says_yes));
     }
