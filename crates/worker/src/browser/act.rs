@@ -95,21 +95,21 @@ impl Browser {
 
     /// Lets input through to this element only, in every frame.
     fn arm(&self, named: &Named) -> Result<Vec<World>, Failed> {
-        let mut worlds = Vec::new();
+        let mut others = Vec::new();
         for frame in self.frames()? {
             if frame.id == named.world.frame.id {
                 continue;
             }
             let world = self.world(&frame)?;
             self.script(&world, "arm", &[Value::Null])?;
-            worlds.push(world);
+            others.push(world);
         }
         let words = [json!(named.number), json!(named.read.text)];
         let armed = self.script(&named.world, "arm", &words)?;
         if armed == Value::Bool(true) {
-            Ok(worlds)
+            Ok(others)
         } else {
-            self.release(&worlds);
+            self.release(&others);
             Err(Failed::element_changed("the element has changed since it was judged"))
         }
     }

@@ -31,14 +31,14 @@ impl Browser {
         let error = text(&opened, "/errorText");
         let is_download = opened.get("isDownload").and_then(Value::as_bool) == Some(true);
         if !error.is_empty() && !is_download {
-            return Err(Failed::failed("NotOpened", error));
+            return Err(Failed::because("NotOpened", error));
         }
         Ok(WorkResult::of(Ended::Done))
     }
 
     /// Reads every frame of the page.
     pub(super) fn read(&self, item: &WorkItem) -> Result<WorkResult, Failed> {
-        let mut whole = String::new();
+        let mut parts = Vec::new();
         for frame in self.frames()? {
             let read = self.world(&frame).and_then(|world| self.script(&world, "read", &[]));
             // A frame that has gone meanwhile, or shows an error, has nothing to read.
@@ -52,12 +52,11 @@ impl Browser {
             };
             let title = read.get_mut("title").map(Value::take).unwrap_or_default();
             let kind = if frame.prefix.is_empty() { "page" } else { "frame" };
-            whole.push_str(&format!("{kind} {title} {}\n{content}\n", frame.url));
-            if read.get("whole") != Some(&Value::Bool(true)) {
-                whole.push_str("(the rest is too long to be read)\n");
-            }
+            let is_whole = read.get("whole") == Some(&Value::Bool(true));
+            let end = if is_whole { "" } else { "(the rest is too long to be read)\n" };
+            parts.push(format!("{kind} {title} {}\n{content}\n{end}", frame.url));
         }
-        let masked = self.shared.secrets.mask(&whole);
+        let masked = self.shared.secrets.mask(&parts.concat());
         Ok(WorkResult {
             output: kept(&masked, item.limits.output_bytes),
             ..WorkResult::of(Ended::Done)
@@ -87,7 +86,7 @@ impl Browser {
     /// Does something while every secret on the page is painted over.
     fn covered<R>(&self, look: impl FnOnce() -> Result<R, Failed>) -> Result<R, Failed> {
         let secrets = self.shared.secrets.texts();
-        let words = [Value::from_iter(secrets.iter().map(|secret| secret.as_str()))];
+        let words = [Value::from(secrets.iter().map(|secret| secret.as_str()).collect::<Vec<_>>())];
         let mut covered: Vec<World> = Vec::new();
         let mut failed = None;
         for frame in self.frames()? {
@@ -114,7 +113,7 @@ impl Browser {
         let stream = Stream::new(self, page, text(&printed, "/stream").to_owned());
         let mut document = Vec::new();
         let read = stream.take(MOST_PRINTED).read_to_end(&mut document);
-        read.map_err(|error| Failed::failed("NotPrinted", error.to_string()))?;
+        read.map_err(|error| Failed::because("NotPrinted", error.to_string()))?;
         Ok(document)
     }
 
@@ -128,7 +127,7 @@ impl Browser {
         }
         let name = format!("{}.pdf", self.title()?);
         let file = running.controller.hand_in(&name, &mut document.as_slice());
-        let file = file.map_err(|error| Failed::failed("NotHandedIn", error.0))?;
+        let file = file.map_err(|error| Failed::because("NotHandedIn", error.0))?;
         let value = json!({"pages": pages});
         Ok(WorkResult { value, files: vec![file], ..WorkResult::of(Ended::Done) })
     }

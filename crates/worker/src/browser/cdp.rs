@@ -57,7 +57,7 @@ impl Cdp {
                     on_event(event);
                 }
             }
-            // Whoever waits for an answer is told by the end of their channel.
+            // Every thread that waits for an answer sees the end of its channel.
             cdp.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         });
     }
@@ -108,7 +108,7 @@ impl Cdp {
         self.write(message).map_err(|_| gone())?;
         let answer = receiver.recv_timeout(most).map_err(|error| match error {
             RecvTimeoutError::Timeout => {
-                Failed::failed("TooSlow", format!("the browser does not answer {method}"))
+                Failed::because("TooSlow", format!("the browser does not answer {method}"))
             }
             RecvTimeoutError::Disconnected => gone(),
         })?;
@@ -116,7 +116,7 @@ impl Cdp {
             None => Ok(answer.get("result").cloned().unwrap_or_default()),
             Some(error) => {
                 let why = error.get("message").and_then(Value::as_str).unwrap_or("no reason");
-                Err(Failed::failed("BrowserError", format!("{method}: {why}")))
+                Err(Failed::because("BrowserError", format!("{method}: {why}")))
             }
         }
     }
@@ -148,7 +148,7 @@ impl Cdp {
 }
 
 fn gone() -> Failed {
-    Failed::failed("BrowserGone", "the browser has ended")
+    Failed::because("BrowserGone", "the browser has ended")
 }
 
 fn request(id: u64, session: Option<&str>, method: &str, params: &Value) -> Value {
@@ -188,7 +188,7 @@ mod tests {
     fn an_asker_is_told_when_the_browser_is_gone() {
         let cdp = Cdp::new(io::sink());
         cdp.read(io::empty(), |_| {});
-        let answer = cdp.call(None, "Browser.getVersion", &json!({}), Duration::from_secs(60));
+        let answer = cdp.call(None, "Browser.getVersion", &json!({}), Duration::from_mins(1));
         assert_eq!(answer.unwrap_err().name, "BrowserGone");
     }
 }

@@ -36,7 +36,7 @@ impl Browser {
     }
 
     fn fetch(&self, url: &str, name: &str, running: Running<'_>) -> Result<WorkFile, Failed> {
-        let failed = |why: &str| Failed::failed("NotDownloaded", format!("{url}: {why}"));
+        let failed = |why: &str| Failed::because("NotDownloaded", format!("{url}: {why}"));
         let frame = self.frames()?.into_iter().next().ok_or_else(|| failed("no page is open"))?;
         let params = json!({
             "frameId": frame.id,
@@ -64,8 +64,9 @@ impl Browser {
             let path = self.downloads.join(&guid);
             let complete = landing.ended == Some(LandingEnd::Complete);
             if landing.permitted && complete {
-                let failed =
-                    |why: String| Failed::failed("NotHandedIn", format!("{}: {why}", landing.name));
+                let failed = |why: String| {
+                    Failed::because("NotHandedIn", format!("{}: {why}", landing.name))
+                };
                 let mut file = File::open(&path).map_err(|error| failed(error.to_string()))?;
                 let file = running.controller.hand_in(&landing.name, &mut file);
                 files.push(file.map_err(|error| failed(error.0))?);

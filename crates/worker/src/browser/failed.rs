@@ -19,7 +19,7 @@ impl Failed {
     }
 
     /// It was tried and did not work.
-    pub(super) fn failed(name: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn because(name: &'static str, message: impl Into<String>) -> Self {
         Self { ended: Ended::Failed, name, message: message.into() }
     }
 

@@ -58,13 +58,13 @@ impl Browser {
                 return self.signed_in();
             }
         }
-        Err(Failed::failed("NoForm", "the page never asks for a password"))
+        Err(Failed::because("NoForm", "the page never asks for a password"))
     }
 
     fn sign_in_form(&self, top: &World, origin: &str) -> Result<Form, Failed> {
         let form: Option<Form> = serde_json::from_value(self.script(top, "signIn", &[])?)
-            .map_err(|error| Failed::failed("BrowserError", error.to_string()))?;
-        let form = form.ok_or_else(|| Failed::failed("NoForm", "the page has no sign-in form"))?;
+            .map_err(|error| Failed::because("BrowserError", error.to_string()))?;
+        let form = form.ok_or_else(|| Failed::because("NoForm", "the page has no sign-in form"))?;
         if form.origin != origin {
             let why = format!("the page is on {}, not on {origin}", form.origin);
             return Err(Failed::refused("OtherOrigin", why));
@@ -93,8 +93,8 @@ impl Browser {
                 self.shared.secrets.add(secret);
                 filled = Some(self.fill(top, number, origin, field, secret));
             });
-            lent.map_err(|error| Failed::failed("NoCredential", error.0))?;
-            filled.unwrap_or_else(|| Err(Failed::failed("NoCredential", "nothing was lent")))?;
+            lent.map_err(|error| Failed::because("NoCredential", error.0))?;
+            filled.unwrap_or_else(|| Err(Failed::because("NoCredential", "nothing was lent")))?;
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Browser {
             "params": top.call("fill", &words, "returnByValue"),
         });
         let message = with_secret(&message, secret)
-            .ok_or_else(|| Failed::failed("BrowserError", "the message has no place for it"))?;
+            .ok_or_else(|| Failed::because("BrowserError", "the message has no place for it"))?;
         let answer = self.cdp.asked(id, &message, "fill", STEP)?;
         if let Some(failed) = script_failed(&answer, "fill") {
             return Err(failed);
@@ -129,7 +129,7 @@ impl Browser {
     fn signed_in(&self) -> Result<WorkResult, Failed> {
         let form = self.script(&self.top()?, "signIn", &[])?;
         if form.get("password").is_some_and(Value::is_number) {
-            return Err(Failed::failed("NotSignedIn", "the page still asks for the password"));
+            return Err(Failed::because("NotSignedIn", "the page still asks for the password"));
         }
         Ok(WorkResult { value: json!({"signed_in": true}), ..WorkResult::of(Ended::Done) })
     }

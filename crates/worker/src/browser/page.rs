@@ -55,7 +55,7 @@ impl Browser {
     /// Returns the session of the current page.
     pub(super) fn page(&self) -> Result<String, Failed> {
         let page = self.shared.state().page();
-        page.map(|(session, _)| session).ok_or_else(|| Failed::failed("NoPage", "no page is open"))
+        page.map(|(session, _)| session).ok_or_else(|| Failed::because("NoPage", "no page is open"))
     }
 
     /// Returns the frames of the current page, the top frame first.
@@ -104,7 +104,7 @@ impl Browser {
         let made = self.call(session, "Page.createIsolatedWorld", &params)?;
         let context = made.get("executionContextId").and_then(Value::as_u64);
         let context =
-            context.ok_or_else(|| Failed::failed("BrowserError", "the frame has no world"))?;
+            context.ok_or_else(|| Failed::because("BrowserError", "the frame has no world"))?;
         let load = json!({"expression": format!("{SCRIPT};0"), "contextId": context});
         self.call(session, "Runtime.evaluate", &load)?;
         Ok(World { frame: frame.clone(), context })
@@ -113,7 +113,7 @@ impl Browser {
     /// Returns the world of the top frame.
     pub(super) fn top(&self) -> Result<World, Failed> {
         let frame = self.frames()?.into_iter().next();
-        self.world(&frame.ok_or_else(|| Failed::failed("NoPage", "no page is open"))?)
+        self.world(&frame.ok_or_else(|| Failed::because("NoPage", "no page is open"))?)
     }
 
     /// Calls a function of our script.
@@ -161,7 +161,7 @@ impl Browser {
         let world = self.world(frame)?;
         let answer = self.script(&world, "describe", &[json!(number)])?;
         let read: Option<Read> = serde_json::from_value(answer)
-            .map_err(|error| Failed::failed("BrowserError", error.to_string()))?;
+            .map_err(|error| Failed::because("BrowserError", error.to_string()))?;
         let read = read.ok_or_else(unknown)?;
         let element = Element {
             reference: reference.to_owned(),
@@ -193,7 +193,7 @@ impl World {
 pub(super) fn script_failed(answer: &Value, name: &str) -> Option<Failed> {
     answer.get("exceptionDetails").map(|details| {
         let why = text(details, "/exception/description");
-        Failed::failed("ScriptError", format!("{name}: {why}"))
+        Failed::because("ScriptError", format!("{name}: {why}"))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use serde_json::json;
 
 use super::failed::Failed;
@@ -35,6 +38,10 @@ pub(super) struct Pipes {
 /// becomes Chromium, so that nothing here is unsafe.
 const PLACE: &str = "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
 
+/// The tries to end what is left, and the time between two.
+const MOST_TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
 const FLAGS: &[&str] = &[
     "--headless=new",
     "--remote-debugging-pipe",
@@ -53,7 +60,7 @@ const FLAGS: &[&str] = &[
     "--disable-extensions",
     "--disable-sync",
     "--disable-features=AsyncDns,AutofillServerCommunication,DialMediaRouteProvider,DnsOverHttps,\
-     MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,Prerender2,Translate",
+     HttpsUpgrades,MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,Prerender2,Translate",
     "--disable-breakpad",
     "--disable-crash-reporter",
     "--disable-dev-shm-usage",
@@ -79,7 +86,7 @@ impl Process {
     pub(super) fn start(settings: &BrowserSettings, ports: Ports) -> Result<(Self, Pipes), Failed> {
         let cannot = |error: io::Error| {
             let program = settings.program.display();
-            Failed::failed("NoBrowser", format!("cannot start `{program}`: {error}"))
+            Failed::because("NoBrowser", format!("cannot start `{program}`: {error}"))
         };
         let profile = Profile::create(&settings.folder).map_err(cannot)?;
         let mut command = Command::new("/bin/sh");
@@ -117,10 +124,41 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The group holds every process of the browser, also those that its first one left behind.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
+        // What has left the group is known by the home folder that it was given. A process that is
+        // being killed is there for a moment more.
+        for _ in 0..MOST_TRIES {
+            if end_all(&self.profile.0) == 0 {
+                return;
+            }
+            thread::sleep(PAUSE);
+        }
     }
+}
+
+/// Ends every process that was started with this home folder; returns how many there were.
+fn end_all(home: &Path) -> usize {
+    let home = [b"HOME=", home.as_os_str().as_bytes()].concat();
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter(|pid| end(*pid, &home).is_some()).count()
+}
+
+/// Ends a process, if its environment says so. The handle is taken first, so that it cannot be
+/// another process with the same number by then.
+#[cfg(target_os = "linux")]
+fn end(pid: Pid, home: &[u8]) -> Option<()> {
+    let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
+    environment.split(|byte| *byte == 0).find(|entry| *entry == home)?;
+    pidfd_send_signal(handle, Signal::KILL).ok()
+}
+
+/// Without `/proc` only the group is known.
+#[cfg(not(target_os = "linux"))]
+const fn end(_: Pid, _: &[u8]) -> Option<()> {
+    None
 }
 
 /// A folder that only we can read, and that is removed when this is dropped.
@@ -163,11 +201,11 @@ impl Profile {
 impl Drop for Profile {
     fn drop(&mut self) {
         // A process that is being killed may still write for a moment.
-        for _ in 0..100 {
+        for _ in 0..MOST_TRIES {
             match fs::remove_dir_all(&self.0) {
                 Ok(()) => return,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-                Err(_) => thread::sleep(Duration::from_millis(20)),
+                Err(_) => thread::sleep(PAUSE),
             }
         }
     }

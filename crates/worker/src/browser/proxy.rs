@@ -1,7 +1,7 @@
 //! The only route of a browser: a proxy on loopback that connects where the network lets it.
 //!
-//! Two ports, because Chromium sends WebSockets to a SOCKS proxy where it has one: one for
-//! requests and tunnels by HTTP, one for WebSockets. A plain request is one connection: its body is
+//! Two ports, because Chromium sends `WebSocket`s to a SOCKS proxy where it has one: one for
+//! requests and tunnels by HTTP, one for `WebSocket`s. A plain request is one connection: its body is
 //! forwarded as long as it says, then nothing more, so that no second request can follow to the
 //! same address unseen.
 
@@ -43,7 +43,7 @@ impl Ports {
 pub(super) trait Guard: Send + Sync {
     /// The network of the browser.
     fn network(&self) -> &Network;
-    /// Waits until somebody has agreed to a WebSocket.
+    /// Waits until somebody has agreed to a `WebSocket`.
     fn permit_socket(&self, url: &str) -> Result<(), String>;
     /// Notes a refusal.
     fn refused(&self, what: String);
@@ -217,7 +217,7 @@ fn host_and_port(target: &str) -> Option<(String, u16)> {
     Some((host.to_owned(), port.parse().ok()?))
 }
 
-/// Serves a WebSocket by SOCKS 5.
+/// Serves a `WebSocket` by SOCKS 5.
 fn by_socks<G: Guard>(mut stream: &TcpStream, guard: &G) -> io::Result<()> {
     let (host, port) = greet(stream)?;
     let found = guard.network().socket(&host, port).and_then(|destination| {

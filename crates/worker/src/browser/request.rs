@@ -27,57 +27,92 @@ const AMOUNTS: [&str; 7] = ["amount", "total", "price", "sum", "cost", "betrag",
 /// Lets a request go on, ends it, or asks.
 pub(super) fn paused(cdp: &Arc<Cdp>, shared: &Arc<Shared>, session: &str, params: &Value) {
     let id = text(params, "/requestId").to_owned();
-    let (method, url) = (text(params, "/request/method"), text(params, "/request/url"));
     let release = Release { cdp: Arc::clone(cdp), session: session.to_owned(), id };
-    let refused = |why: &str| {
-        shared.note(&format!("{method} {url}: {why}"));
-        release.fail();
+    let request = Request {
+        method: text(params, "/request/method").to_owned(),
+        url: text(params, "/request/url").to_owned(),
+        content_type: header(params, "content-type"),
+        flight: text(params, "/networkId").to_owned(),
+        body: None,
     };
-    if shared.secrets.are_in(url) {
-        return refused("the address contains a credential");
-    }
-    // A fragment stays in the browser.
-    if let Err(why) = shared.network.admit(url.split('#').next().unwrap_or(url)) {
-        return refused(&why);
-    }
-    let flight = text(params, "/networkId").to_owned();
-    let body = match body(params) {
-        Ok(body) => body,
-        Err(why) => return refused(why),
-    };
-    if matches!(method, "GET" | "HEAD" | "OPTIONS") && body.is_none() {
-        shared.change(|state| state.in_flight.insert(flight));
-        return release.go_on(None);
-    }
-    let body = body.unwrap_or_default();
-    if shared.secrets.are_in(&String::from_utf8_lossy(&body)) {
-        let origin = Url::parse(url).map(|url| url.origin().ascii_serialization()).ok();
-        if origin.is_none() || shared.state().sign_in != origin {
-            return refused("the body contains a credential");
-        }
-        // The sign-in itself, at the origin that the credential is for.
-        shared.change(|state| state.in_flight.insert(flight));
-        return release.go_on(Some(&body));
-    }
-    let content_type = header(params, "content-type");
-    let action = Action::HttpRequest {
-        method: method.to_owned(),
-        url: url.to_owned(),
-        body: String::from_utf8(body.clone()).ok(),
-    };
-    let details = details(method, url, &content_type, &body);
-    let (mine, what) = (Arc::clone(shared), format!("{method} {url}"));
-    let decide = Box::new(move |answer: Result<(), String>| match answer {
-        Ok(()) => {
-            mine.change(|state| state.in_flight.insert(flight));
-            release.go_on(Some(&body));
-        }
-        Err(why) => {
-            mine.note(&format!("{what}: {why}"));
-            release.fail();
-        }
+    let found = body(params).and_then(|body| {
+        let request = Request { body, ..request.clone() };
+        request.answer(shared).map(|answer| (request, answer))
     });
-    shared.ask(Held { action, details, decide });
+    match found {
+        Ok((request, Answer::GoOn)) => request.go_on(shared, &release),
+        Ok((request, Answer::Ask)) => request.ask(shared, release),
+        Err(why) => request.fail(shared, &release, &why),
+    }
+}
+
+/// A request that a page wants to send.
+#[derive(Debug, Clone)]
+struct Request {
+    method: String,
+    url: String,
+    content_type: String,
+    /// The number that the browser's network gives it.
+    flight: String,
+    body: Option<Vec<u8>>,
+}
+
+/// The answer to a request that may be sent at all.
+enum Answer {
+    GoOn,
+    Ask,
+}
+
+impl Request {
+    /// Decides; an error is the reason for which it ends.
+    fn answer(&self, shared: &Shared) -> Result<Answer, String> {
+        if shared.secrets.are_in(&self.url) {
+            return Err("the address contains a credential".to_owned());
+        }
+        // A fragment stays in the browser.
+        shared.network.admit(self.url.split('#').next().unwrap_or(&self.url))?;
+        let reads = matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+        match &self.body {
+            None if reads => Ok(Answer::GoOn),
+            Some(body) if shared.secrets.are_in(&String::from_utf8_lossy(body)) => {
+                let url = Url::parse(&self.url).map_err(|error| error.to_string())?;
+                // The sign-in itself, at the origin that the credential is for.
+                if shared.state().sign_in == Some(url.origin().ascii_serialization()) {
+                    Ok(Answer::GoOn)
+                } else {
+                    Err("the body contains a credential".to_owned())
+                }
+            }
+            Some(_) | None => Ok(Answer::Ask),
+        }
+    }
+
+    fn go_on(&self, shared: &Shared, release: &Release) {
+        shared.change(|state| state.in_flight.insert(self.flight.clone()));
+        release.go_on(self.body.as_deref());
+    }
+
+    fn fail(&self, shared: &Shared, release: &Release, why: &str) {
+        shared.note(&format!("{} {}: {why}", self.method, self.url));
+        release.fail();
+    }
+
+    /// Asks, and on a yes sends exactly what was shown.
+    fn ask(self, shared: &Arc<Shared>, release: Release) {
+        let body = self.body.clone().unwrap_or_default();
+        let details = details(&self.method, &self.url, &self.content_type, &body);
+        let action = Action::HttpRequest {
+            method: self.method.clone(),
+            url: self.url.clone(),
+            body: String::from_utf8(body).ok(),
+        };
+        let mine = Arc::clone(shared);
+        let decide = Box::new(move |answer: Result<(), String>| match answer {
+            Ok(()) => self.go_on(&mine, &release),
+            Err(why) => self.fail(&mine, &release, &why),
+        });
+        shared.ask(Held { action, details, decide });
+    }
 }
 
 /// One request that waits.
@@ -105,17 +140,17 @@ impl Release {
 }
 
 /// Returns the body of a request; one that the browser does not show completely is an error.
-fn body(params: &Value) -> Result<Option<Vec<u8>>, &'static str> {
-    const UNSEEN: &str = "a part of the body cannot be seen, such as a file";
+fn body(params: &Value) -> Result<Option<Vec<u8>>, String> {
+    let unseen = || "a part of the body cannot be seen, such as a file".to_owned();
     let has = params.pointer("/request/hasPostData").and_then(Value::as_bool) == Some(true);
     let entries = params.pointer("/request/postDataEntries").and_then(Value::as_array);
     let Some(entries) = entries else {
-        return if has { Err(UNSEEN) } else { Ok(None) };
+        return if has { Err(unseen()) } else { Ok(None) };
     };
     let mut body = Vec::new();
     for entry in entries {
-        let part = entry.get("bytes").and_then(Value::as_str).ok_or(UNSEEN)?;
-        body.extend(STANDARD.decode(part).map_err(|_| UNSEEN)?);
+        let part = entry.get("bytes").and_then(Value::as_str).ok_or_else(unseen)?;
+        body.extend(STANDARD.decode(part).map_err(|_| unseen())?);
     }
     Ok(Some(body))
 }

@@ -112,14 +112,10 @@ fn inside_base64(secret: &str, before: usize) -> Option<String> {
 /// Encodes as `encodeURIComponent` does.
 fn percent_encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte);
-    text.bytes().fold(String::new(), |mut encoded, byte| {
-        if plain(byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-        encoded
-    })
+    let encoded = text.bytes().map(|byte| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    });
+    encoded.collect::<Vec<_>>().concat()
 }
 
 fn percent_decoded(text: &str) -> String {

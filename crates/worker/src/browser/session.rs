@@ -43,7 +43,7 @@ impl Browser {
     pub(super) fn start(settings: &BrowserSettings) -> Result<Self, Failed> {
         let shared = Arc::new(Shared::new(Network::new(settings)));
         let proxy = Proxy::start(&shared)
-            .map_err(|error| Failed::failed("NoProxy", format!("cannot listen: {error}")))?;
+            .map_err(|error| Failed::because("NoProxy", format!("cannot listen: {error}")))?;
         let (process, pipes) = Process::start(settings, proxy.ports())?;
         let downloads = process.downloads();
         let cdp = Cdp::new(pipes.to_browser);
@@ -64,7 +64,7 @@ impl Browser {
         browser.call(None, "Browser.setDownloadBehavior", &landing)?;
         browser.call(None, "Target.setAutoAttach", &events::attach_all())?;
         let page = browser.shared.wait(STEP, |state| state.page().map(drop));
-        page.ok_or_else(|| Failed::failed("NoPage", "the browser opens no page"))?;
+        page.ok_or_else(|| Failed::because("NoPage", "the browser opens no page"))?;
         Ok(browser)
     }
 
@@ -101,6 +101,9 @@ impl Browser {
         let (asker, questions) = channel();
         self.shared.change(|state| {
             state.asker = Some(asker);
+            // What the page did between two pieces of work is not waited for.
+            state.in_flight.clear();
+            state.loading.clear();
             state.refused.clear();
             state.dialogs.clear();
         });

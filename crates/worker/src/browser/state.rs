@@ -175,7 +175,7 @@ impl Shared {
             state = self.pause(state, QUIET);
             let passed = before.elapsed();
             if is_gone() {
-                return Err(Failed::failed("BrowserGone", "the browser has ended"));
+                return Err(Failed::because("BrowserGone", "the browser has ended"));
             }
             if state.held > 0 {
                 quiet = Duration::ZERO;
@@ -190,7 +190,7 @@ impl Shared {
                 return Ok(());
             }
             if spent >= most {
-                let slow = Failed::failed("TooSlow", "the page is still loading");
+                let slow = Failed::because("TooSlow", "the page is still loading");
                 return if is_loading { Err(slow) } else { Ok(()) };
             }
         }

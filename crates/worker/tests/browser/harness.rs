@@ -175,11 +175,12 @@ impl Hands {
     pub(crate) fn element(&self, line: &str) -> Element {
         let page = self.read();
         let found =
-            page.lines().find(|it| it.contains(line) && it.contains("[")).unwrap_or_else(|| {
+            page.lines().find(|it| it.contains(line) && it.contains('[')).unwrap_or_else(|| {
                 panic!("no `{line}` in:\n{page}");
             });
-        let start = found.rfind("[e").or_else(|| found.rfind("[f")).unwrap() + 1;
-        let reference = found[start..].split(']').next().unwrap();
+        let names = found.split('[').filter_map(|it| it.split_once(']'));
+        let is_reference = |it: &&str| it.ends_with(|last: char| last.is_ascii_digit());
+        let reference = names.map(|(name, _)| name).find(is_reference).unwrap();
         self.browsers.describe("ses_1", Some(reference)).unwrap()
     }
 
