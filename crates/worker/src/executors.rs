@@ -48,14 +48,11 @@ impl Executors {
     #[must_use]
     pub fn execute(&self, permit: Permit, running: Running<'_>) -> WorkResult {
         let kind = ExecutorKind::of(&permit.item().action);
-        match kind.and_then(|kind| self.of(kind)) {
-            Some(executor) => executor.execute(permit, running),
-            None => {
-                let action = permit.item().action.kind();
-                let message = format!("this worker does no `{action}` actions");
-                WorkResult::because(Ended::Refused, "NotSupported", message)
-            }
+        if let Some(executor) = kind.and_then(|kind| self.of(kind)) {
+            return executor.execute(permit, running);
         }
+        let message = format!("this worker does no `{}` actions", permit.item().action.kind());
+        WorkResult::because(Ended::Refused, "NotSupported", message)
     }
 
     /// Describes an element of a session's page, or the page itself where none is named.
@@ -67,10 +64,8 @@ impl Executors {
         session_id: &str,
         reference: Option<&str>,
     ) -> Result<Element, NotPermitted> {
-        match self.of(ExecutorKind::Browser) {
-            Some(browser) => browser.describe(session_id, reference),
-            None => Err(NotPermitted("this worker has no browser".to_owned())),
-        }
+        let none = || NotPermitted("this worker has no browser".to_owned());
+        self.of(ExecutorKind::Browser).ok_or_else(none)?.describe(session_id, reference)
     }
 
     /// Drops everything that belongs to a session, which is over.

@@ -189,7 +189,7 @@ fn key_on_stdin() -> Result<Secret> {
 fn drawn() -> Result<String> {
     use countersign_gate::clock::{Clock, System, random};
     let bytes = random::<16>(&System as &dyn Clock)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// Waits until we are told to stop.

@@ -20,7 +20,7 @@ use crate::client::{ClientError, Socket};
 
 const WELCOME_WITHIN: Duration = Duration::from_secs(15);
 /// The time after which a server that is not heard of is gone: it asks every 15 seconds.
-const SILENT: Duration = Duration::from_secs(60);
+const SILENT: Duration = Duration::from_mins(1);
 /// The time that the last results have to be sent.
 const LAST_WORDS: Duration = Duration::from_millis(900);
 /// The most messages that wait to be sent.
@@ -99,7 +99,7 @@ impl<'a> Connection<'a> {
         self.replies.close();
         self.jobs.stop(None, None, why);
         // The results that are ready within a moment are still told.
-        let last = async {
+        let remaining = async {
             while self.jobs.is_busy() || !self.outgoing.is_empty() {
                 if let Ok(message) = timeout(Duration::from_millis(20), self.outgoing.recv()).await
                     && let Some(message) = message
@@ -110,7 +110,7 @@ impl<'a> Connection<'a> {
                 }
             }
         };
-        let _ = timeout(LAST_WORDS, last).await;
+        let _ = timeout(LAST_WORDS, remaining).await;
         let _ = timeout(Duration::from_millis(100), self.socket.close(None)).await;
         lost
     }
