@@ -21,7 +21,7 @@ use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::keyring::Keyring;
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
-use countersign_gate::store::Sqlite;
+use countersign_gate::store::{self, StoreUrl};
 use countersign_gate::{Caller, Config, Gate, Parts, Person, Proposal, Submitted, process};
 use pollster::block_on;
 use rusqlite::Connection;
@@ -135,7 +135,7 @@ impl Bench {
         let keyring = Arc::new(Keyring::open(folder, &Fake::at(Timestamp(0)))?);
         let unhurried = Rate { uses: u32::MAX, seconds: 1 };
         let gate = block_on(Gate::open(Parts {
-            store: Arc::new(Sqlite::open(&folder.join("gate.db"), keyring.clone())?),
+            store: store::open(&StoreUrl::in_folder(folder), keyring.clone())?,
             keyring,
             clock: Arc::new(System),
             processes: Arc::new(process::System),

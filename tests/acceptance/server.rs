@@ -33,6 +33,7 @@ mod operations;
 mod policy;
 mod record;
 mod serve;
+mod worker;
 
 pub(crate) use browser::{missing, target};
 pub(crate) use client::Client;

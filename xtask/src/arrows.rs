@@ -2,7 +2,7 @@
 //!
 //! Between crates: `core <- net <- gate <- server <- cli`, `core <- wire <- gate` and
 //! `wire, net <- worker <- cli`. Tools may use anything; nothing uses a tool. Inside a crate, top-level
-//! modules form no cycles, except those that are known.
+//! modules form no cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use self::modules::Edge;
 use crate::Result;
 use crate::process::{cargo, root};
 
+mod journeys;
 mod modules;
 mod source;
 
@@ -42,87 +43,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// Crates that the core may never depend on: it does not use files, clocks, runtimes or networks.
 const NOT_IN_CORE: &[&str] = &["tokio", "axum", "reqwest", "rusqlite", "redis", "rand", "rustix"];
 
-/// A module that is in a cycle, and the modules of that cycle that it uses.
-type Known = (&'static str, &'static [&'static str]);
-
-/// The uses between modules that are part of a cycle today. The list may only shrink: a use that is
-/// gone, or that is in a cycle no more, must be removed here.
-const KNOWN_CYCLES: &[(&str, &[Known])] = &[
-    (
-        "server",
-        &[
-            ("api", &["app", "auth", "body", "idempotent", "route", "sign_in"]),
-            ("app", &["live"]),
-            ("auth", &["app", "behind", "body", "console", "idempotent", "route"]),
-            ("behind", &["app", "route"]),
-            ("body", &["app"]),
-            ("console", &["api", "app", "auth", "body", "route", "sign_in"]),
-            ("idempotent", &["app", "auth", "behind", "body", "route"]),
-            ("live", &["api", "app", "auth", "body", "route"]),
-            ("openapi", &["table"]),
-            ("reference", &["openapi"]),
-            ("route", &["app"]),
-            ("sign_in", &["api", "app", "auth", "body", "console", "idempotent", "route"]),
-            ("table", &["reference"]),
-        ],
-    ),
-    (
-        "cli",
-        &[
-            ("context_options", &["data"]),
-            ("batch", &["exit"]),
-            ("judging", &["facts", "hook"]),
-            ("change", &["judging", "facts"]),
-            ("client", &["serving"]),
-            (
-                "command",
-                &[
-                    "batch",
-                    "judging",
-                    "change",
-                    "client",
-                    "approval_client",
-                    "exit",
-                    "hook",
-                    "host",
-                    "listing",
-                    "live",
-                    "mcp",
-                    "serving",
-                    "settings",
-                ],
-            ),
-            ("data", &["context_options"]),
-            ("approval_client", &["client", "hook", "listing", "serving", "settings"]),
-            ("exit", &["judging", "client"]),
-            ("facts", &["hook"]),
-            (
-                "hook",
-                &["judging", "client", "approval_client", "facts", "host", "serving", "settings"],
-            ),
-            ("host", &["mcp"]),
-            ("listing", &["client", "exit"]),
-            ("live", &["client", "command", "exit", "host", "listing", "serving"]),
-            (
-                "mcp",
-                &[
-                    "judging",
-                    "change",
-                    "client",
-                    "command",
-                    "approval_client",
-                    "exit",
-                    "hook",
-                    "host",
-                    "settings",
-                ],
-            ),
-            ("serving", &["settings"]),
-            ("settings", &["hook", "mcp"]),
-        ],
-    ),
-];
-
 #[derive(Debug, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -142,45 +62,23 @@ struct Dependency {
     kind: Option<String>,
 }
 
-/// Compares the manifests with the diagram in ARCHITECTURE.md, and the modules of each crate with
-/// the known cycles.
+/// Compares the manifests with the diagram in ARCHITECTURE.md and its journeys with the code, and
+/// looks for cycles between the modules of each crate.
 ///
 /// # Errors
-/// A dependency is not in the diagram, a cycle is not known, or a known one is gone.
+/// A dependency is not in the diagram, there is a cycle, or a journey names what is gone.
 pub(crate) fn check() -> Result {
     let packages = packages()?;
     let mut wrong = wrong_arrows(&packages);
-    let mut cycles = 0;
     for (name, found) in cycles_of(&packages)? {
-        cycles += found.len();
-        wrong.extend(wrong_cycles(&name, &found, &known_in(&name)));
+        wrong.extend(wrong_cycles(&name, &found));
     }
+    wrong.extend(journeys::wrong(&root())?);
     if wrong.is_empty() {
         println!("{} crates, every arrow points the right way", packages.len());
-        println!("{cycles} uses between modules are part of a known cycle");
         return Ok(());
     }
     Err(wrong.join("\n  ").into())
-}
-
-/// Prints the uses that are part of a cycle, as rows for `KNOWN_CYCLES`: for a module that got
-/// another name.
-///
-/// # Errors
-/// A source cannot be read.
-pub(crate) fn print_cycles() -> Result {
-    for (name, found) in cycles_of(&packages()?)? {
-        let mut modules: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for (from, to) in found {
-            modules.entry(from).or_default().push(to);
-        }
-        println!("({name:?}, &[");
-        for (from, to) in modules {
-            println!("    ({from:?}, &{to:?}),");
-        }
-        println!("]),");
-    }
-    Ok(())
 }
 
 fn packages() -> Result<Vec<Package>> {
@@ -203,24 +101,12 @@ fn cycles_of(packages: &[Package]) -> Result<Vec<(String, BTreeSet<Edge>)>> {
     Ok(cycles)
 }
 
-/// Returns the known uses in cycles of a crate.
-fn known_in(name: &str) -> BTreeSet<Edge> {
-    let known = KNOWN_CYCLES.iter().filter(|(of, _)| *of == name);
-    known
-        .flat_map(|(_, modules)| modules.iter())
-        .flat_map(|(from, to)| to.iter().map(|to| ((*from).to_owned(), (*to).to_owned())))
-        .collect()
-}
-
-/// Compares the uses in cycles of a crate with those that are known.
-fn wrong_cycles(name: &str, found: &BTreeSet<Edge>, known: &BTreeSet<Edge>) -> Vec<String> {
-    let new = found.difference(known).map(|(from, to)| {
-        format!("`{name}`: module `{from}` uses `{to}`, which makes a cycle that is not known")
-    });
-    let gone = known.difference(found).map(|(from, to)| {
-        format!("`{name}`: `{from}` uses `{to}` in no cycle any more: remove it from KNOWN_CYCLES")
-    });
-    new.chain(gone).collect()
+/// Names the uses between modules of a crate that are part of a cycle.
+fn wrong_cycles(name: &str, found: &BTreeSet<Edge>) -> Vec<String> {
+    let line = |(from, to): &Edge| {
+        format!("`{name}`: module `{from}` uses `{to}`, and `{to}` leads back to `{from}`")
+    };
+    found.iter().map(line).collect()
 }
 
 fn wrong_arrows(packages: &[Package]) -> Vec<String> {
@@ -287,22 +173,22 @@ mod tests {
     }
 
     #[test]
-    fn a_new_cycle_and_a_known_one_that_is_gone_are_found() {
-        let edges = |edges: &[(&str, &str)]| -> BTreeSet<Edge> {
-            edges.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()
+    fn a_cycle_between_modules_is_found() {
+        let uses = |edges: &[(&str, &str)]| {
+            let mut uses = modules::Uses::new();
+            for (from, to) in edges {
+                uses.entry((*from).to_owned()).or_default().insert((*to).to_owned());
+            }
+            modules::on_cycles(&uses)
         };
-        let known = edges(&[("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]);
-        assert!(wrong_cycles("x", &known, &known).is_empty());
-        let found = edges(&[("a", "b"), ("b", "a"), ("a", "d"), ("d", "a")]);
         assert_eq!(
-            wrong_cycles("x", &found, &known),
+            wrong_cycles("x", &uses(&[("a", "b"), ("b", "a"), ("b", "c"), ("d", "a")])),
             [
-                "`x`: module `a` uses `d`, which makes a cycle that is not known",
-                "`x`: module `d` uses `a`, which makes a cycle that is not known",
-                "`x`: `b` uses `c` in no cycle any more: remove it from KNOWN_CYCLES",
-                "`x`: `c` uses `b` in no cycle any more: remove it from KNOWN_CYCLES",
+                "`x`: module `a` uses `b`, and `b` leads back to `a`",
+                "`x`: module `b` uses `a`, and `a` leads back to `b`",
             ]
         );
+        assert!(wrong_cycles("x", &uses(&[("a", "b"), ("b", "c")])).is_empty());
     }
 
     #[test]

@@ -37,8 +37,7 @@ cargo xtask <task>
   test [ARGS…]                    the tests alone, by the runner CI uses
   elsewhere [FOLDER]              the tests that touch paths, homes, users and processes, from
                                   another folder, as another user, in another environment
-  arrows [--known]                dependencies point one way, between crates and modules; or print
-                                  the cycles of modules that are known
+  arrows                          dependencies point one way, between crates and modules
   prose [--check]                 how doc comments, help and Markdown read, and where they do not
                                   read as plain English
   rules [--check]                 write docs/rules.md from the rule table
@@ -79,7 +78,6 @@ fn run(args: &[&str]) -> Result {
         #[cfg(unix)]
         ["elsewhere", rest @ ..] => elsewhere::run_all(rest).map(drop),
         ["arrows"] => arrows::check(),
-        ["arrows", "--known"] => arrows::print_cycles(),
         ["prose", rest @ ..] => prose::run(rest),
         ["rules", rest @ ..] => rules::run(generated::How::from_args(rest)?),
         ["quality", rest @ ..] => quality::run(rest),

@@ -30,7 +30,7 @@ const MODULES: &[Module] = &[
             "process/agents.rs",
         ],
     },
-    Module { name: "auth", package: "server", files: &["auth.rs"] },
+    Module { name: "auth", package: "server", files: &["auth.rs", "admit.rs"] },
     Module {
         name: "quorum",
         package: "gate",

@@ -20,8 +20,8 @@ use countersign_wire::{
 use serde_json::{Map, Value, json};
 
 use crate::client::{Address, Client, ClientError, typed};
+use crate::data;
 use crate::listing::{field, part};
-use crate::serving;
 
 mod agent;
 mod fallback;
@@ -34,7 +34,6 @@ mod waiting;
 pub(crate) use agent::{machine_name, register};
 pub(crate) use fallback::{Fallback, HostCan, Stranded};
 pub(crate) use journal::Journal;
-pub(crate) use open::{KEY, key, server_name};
 pub(crate) use outcome::{Outcome, Permitted};
 pub(crate) use waiting::{Patient, Waiter};
 
@@ -149,17 +148,10 @@ impl ApprovalClient {
     /// The page on which a person can answer a question, if it is known.
     pub(crate) fn link(&self, approval: &str) -> Option<String> {
         let server = match self.client.address() {
-            Address::Socket(socket) => {
-                fs::read_to_string(socket.with_file_name(serving::URL)).ok()?
-            }
+            Address::Socket(socket) => fs::read_to_string(socket.with_file_name(data::URL)).ok()?,
             url => url.to_string(),
         };
         Some(format!("{}/approvals/{}", server.trim().trim_end_matches('/'), part(approval)))
-    }
-
-    /// Fetches the organisation's policy from the server.
-    pub(crate) async fn policy(&self) -> Result<Value, ClientError> {
-        self.client.get(path::POLICY).await
     }
 
     /// Withdraws a question whose answer is no longer needed.
@@ -196,6 +188,8 @@ impl ApprovalClient {
                     return Ok(unasked(judged_action, judgement.as_deref(), permitted));
                 }
                 Proposed::Waiting { approval_id, .. } => approval_id,
+                // We run it ourselves, and never ask for a worker.
+                Proposed::Executing(_) | Proposed::Executed(_) => return Err(ClientError::Unknown),
             };
             waiter.asked(self, &id);
             match self.waited(&id, &proposal, session.as_deref(), waiter).await? {
@@ -222,6 +216,15 @@ impl ApprovalClient {
             let server = self.client.address().to_string();
             let _ = fallback::learn(&self.client, folder, &server).await;
         }
+    }
+
+    /// Caches the server's quorum rules as they are now.
+    ///
+    /// # Errors
+    /// The server does not send them, or they cannot be stored.
+    pub(crate) async fn learn_now(&self) -> anyhow::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        fallback::fetch(&self.client, folder, &self.client.address().to_string()).await
     }
 
     /// Sends a request that does not wait for a person.
@@ -327,6 +330,15 @@ impl ApprovalClient {
         let (path, once) = (path::of(path::APPROVAL_SPEND, &[id]), name.as_deref());
         let call = Call { path: &path, body: Some(proposal), wait: None, once };
         typed(reach(&self.client, call, Stage::Waiting, waiter).await?.body)
+    }
+
+    /// Begins a session in which a worker of the server does what this agent proposes, or finds the
+    /// one that it has begun.
+    pub(crate) async fn session_with_worker(&self, label: &str) -> Result<String, ClientError> {
+        let plan = json!({"task": label, "process": agent::process()});
+        let body = json!({"consent": true, "reuse": true, "worker": true, "plan": plan});
+        let made = self.client.post(path::SESSIONS, &body).await?;
+        Ok(field(&made, "session_id").to_owned())
     }
 
     /// The session of this run of the agent. The server keeps it, so that no local file says to

@@ -22,18 +22,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::data::Data;
-use crate::serving::SOCKET;
+use crate::data::{Data, SOCKET};
 
 mod address;
 mod events;
 mod failure;
+mod socket;
+mod upload;
 pub(crate) mod wire;
 
 pub(crate) use address::Address;
 pub(crate) use countersign_net::trust::Trust;
 pub(crate) use events::{Event, Heard, listen};
 pub(crate) use failure::{ClientError, Refused};
+pub(crate) use socket::Socket;
 
 /// The variable that holds the secret of a person's device.
 pub(crate) const DEVICE: &str = "COUNTERSIGN_DEVICE";
@@ -85,6 +87,11 @@ impl Server {
     /// Reports whether the command line names the server.
     pub(crate) const fn is_named(&self) -> bool {
         self.named.is_some()
+    }
+
+    /// Reports whether a secret may be sent to another machine without encryption.
+    pub(crate) const fn is_plain_http_allowed(&self) -> bool {
+        self.danger_plain_http
     }
 
     fn address(&self) -> Result<Address> {

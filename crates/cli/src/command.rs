@@ -14,8 +14,8 @@ mod completions;
 mod config;
 mod demo;
 mod devices;
-pub(crate) mod doctor;
-pub(crate) mod explain;
+mod doctor;
+mod explain;
 mod halt;
 mod hook;
 mod install;
@@ -35,6 +35,7 @@ mod shell_init;
 mod sign_in;
 mod users;
 mod watch;
+mod worker;
 mod wrap;
 
 /// The safety gate between AI agents and the world.
@@ -71,6 +72,7 @@ enum Command {
     Restore(backup::Restore),
     Receipt(receipt::Receipt),
     Serve(Box<serve::Serve>),
+    Worker(Box<worker::Worker>),
     Demo(demo::Demo),
     Watch(watch::Watch),
     Approvals(Box<approvals::Approvals>),
@@ -125,6 +127,7 @@ impl Cli {
             Command::Restore(restore) => restore.run(),
             Command::Receipt(receipt) => receipt.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Worker(worker) => worker.run(),
             Command::Demo(demo) => demo.run(),
             Command::Watch(watch) => watch.run(),
             Command::Approvals(approvals) => approvals.run(),

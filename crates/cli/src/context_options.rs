@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use countersign_core::{Context, context, moved_settings};
 
 use crate::data;
+use crate::home::home;
 
 /// Where an action would run and for whom.
 #[derive(Debug, Default, Args)]
@@ -120,11 +121,6 @@ pub(crate) fn fill(given: Context, host: &Context) -> Context {
         },
         ..given
     }
-}
-
-/// The user's home folder, when the environment names one.
-pub(crate) fn home() -> Option<PathBuf> {
-    env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
 /// The folders of hosts' settings that environment variables name: a host passes them to its hooks.

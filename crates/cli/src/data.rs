@@ -10,9 +10,18 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use countersign_gate::keyring::Keyring;
-use countersign_gate::store::Sqlite;
+use countersign_gate::store::{self, Store, StoreUrl};
 
-use crate::context_options;
+use crate::home::home;
+
+/// The socket for programs of the same user.
+pub(crate) const SOCKET: &str = "server.sock";
+/// The server's address for people, for links that are created over the socket.
+pub(crate) const URL: &str = "server.url";
+/// A file that exists while the server keeps people from erasing what is on record about them.
+pub(crate) const RECORD_KEPT: &str = "record.kept";
+/// A file that exists while everything is halted, so that hooks see it without a request.
+pub(crate) const HALTED: &str = "server.halted";
 
 /// Which data folder.
 #[derive(Debug, Args)]
@@ -36,7 +45,7 @@ impl Data {
     ///
     /// # Errors
     /// The folder lacks a database, or its data cannot be read.
-    pub(crate) fn read(&self) -> Result<(Sqlite, Keyring)> {
+    pub(crate) fn read(&self) -> Result<(Arc<dyn Store>, Keyring)> {
         let folder = self.existing()?;
         let keyring = Keyring::existing(&folder)?;
         let database = database(&folder);
@@ -46,17 +55,17 @@ impl Data {
                 database.display()
             );
         }
-        Ok((Sqlite::read_only(&database)?, keyring))
+        Ok((store::open_read_only(&StoreUrl::in_folder(&folder))?, keyring))
     }
 
     /// Opens the database for writing.
     ///
     /// # Errors
     /// The folder lacks a database, other users can access it, or it cannot be opened.
-    pub(crate) fn write(&self) -> Result<Sqlite> {
+    pub(crate) fn write(&self) -> Result<Arc<dyn Store>> {
         let folder = self.writable()?;
         let keyring = Arc::new(Keyring::existing(&folder)?);
-        Ok(Sqlite::open(&database(&folder), keyring)?)
+        Ok(store::open(&StoreUrl::in_folder(&folder), keyring)?)
     }
 
     /// Returns the folder for changing its contents.
@@ -81,8 +90,7 @@ impl Data {
     /// key alone means that the record is gone.
     fn existing(&self) -> Result<PathBuf> {
         let folder = self.folder()?;
-        let database = database(&folder);
-        let left = [&database, &Sqlite::note_of(&database), &folder.join(Keyring::FILE)];
+        let left = [database(&folder), store::note_in(&folder), folder.join(Keyring::FILE)];
         if !left.iter().any(|file| file.is_file()) {
             bail!("no records in `{}`: nothing has been gated there yet", folder.display());
         }
@@ -94,8 +102,7 @@ impl Data {
 pub(crate) fn usual_folder() -> Option<PathBuf> {
     set("COUNTERSIGN_DATA").or_else(|| {
         let folder = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
-        let folder =
-            folder.or_else(|| context_options::home().map(|home| home.join(".local/share")))?;
+        let folder = folder.or_else(|| home().map(|home| home.join(".local/share")))?;
         Some(folder.join("countersign"))
     })
 }
@@ -142,7 +149,7 @@ pub(crate) fn check_private(_: &Path) -> Result<()> {
 
 /// The path of the database in a data folder.
 pub(crate) fn database(folder: &Path) -> PathBuf {
-    folder.join(Sqlite::FILE)
+    store::file_in(folder)
 }
 
 fn set(name: &str) -> Option<PathBuf> {

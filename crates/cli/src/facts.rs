@@ -15,7 +15,6 @@ use countersign_core::location::{self, Scene};
 use countersign_core::{Action, Context};
 
 use crate::git;
-use crate::hook::Made;
 
 /// Further paths are not looked up: they are judged by their names.
 const MOST_PATHS: usize = 1000;
@@ -233,16 +232,17 @@ pub(crate) fn look_inside(context: &mut Context, touched: &[Touched]) -> bool {
 }
 
 /// Adds which of the paths that would be deleted the agent made in this session; reports whether
-/// there are any. Adds none where the same action moves something that existed before.
+/// there are any. Adds none where the same action moves something that existed before. `is_own`
+/// says whether a path is on record as made in this session.
 pub(crate) fn ask_session(
     context: &mut Context,
     touched: &[Touched],
     action: &Action,
-    made: &Made,
+    is_own: &dyn Fn(&Path) -> bool,
 ) -> bool {
     let brings = match moved(action, context) {
         Moved::Nothing => false,
-        Moved::These(moved) => !moved.iter().all(|path| made.holds(path)),
+        Moved::These(moved) => !moved.iter().all(|path| is_own(path)),
         Moved::Unknown => true,
     };
     if brings {
@@ -253,7 +253,7 @@ pub(crate) fn ask_session(
     let own: Vec<String> = lost
         .take(MOST_LOOKED_INTO)
         .map(|touched| touched.path.clone())
-        .filter(|path| made.holds(Path::new(path)))
+        .filter(|path| is_own(Path::new(path)))
         .filter(|path| git::knows_nothing_of(Path::new(path), Path::new(&workspace)))
         .collect();
     for path in &own {

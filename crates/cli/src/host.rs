@@ -15,6 +15,7 @@ pub(crate) mod dialect;
 pub(crate) mod edit;
 pub(crate) mod install;
 pub(crate) mod servers;
+pub(crate) mod toml;
 pub(crate) mod tool;
 
 mod claude_code;

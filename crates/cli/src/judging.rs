@@ -12,7 +12,7 @@ use countersign_core::{
 };
 
 use crate::facts::{self, Touched};
-use crate::hook::Made;
+use crate::made::Made;
 use crate::show::one_line;
 
 /// Judging panicked; nothing may be allowed because of it.
@@ -98,7 +98,7 @@ pub(crate) fn judge_in_session(
         }
         let own = made.is_some_and(|made| {
             judgement.verdict == Verdict::Confirm
-                && facts::ask_session(context, &touched, action, made)
+                && facts::ask_session(context, &touched, action, &|path| made.holds(path))
         });
         if own { judge(action, policy, context) } else { judgement }
     })

@@ -19,9 +19,9 @@ use countersign_wire::{AnswerBody, Scope};
 use rustix::process::Signal;
 use serde::Serialize;
 
-use crate::command::doctor;
 use crate::exit::Exit;
 use crate::host::Host;
+use crate::program;
 
 mod check;
 mod model;
@@ -78,7 +78,7 @@ pub(crate) fn run(host: &dyn Host, form: Form) -> Result<Exit> {
         );
     };
     let stage = Stage::make()?;
-    let version = doctor::version(&mut stage.command(recipe.program)).map_err(|why| {
+    let version = program::version(&mut stage.command(recipe.program)).map_err(|why| {
         anyhow!("{} is not installed: `{}` on the path {why}", host.title(), recipe.program)
     })?;
     let version = version.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));

@@ -19,22 +19,32 @@ mod change;
 mod client;
 mod command;
 mod compiler;
+mod connection;
 mod context_options;
 mod data;
 mod diff;
 mod exit;
+mod explanation;
 mod facts;
+mod failure;
 mod git;
+mod home;
 mod hook;
+mod hook_options;
 mod host;
 mod input;
 mod judging;
+mod layer;
 mod listing;
 #[cfg(unix)]
 mod live;
+mod made;
 mod mcp;
+mod mcp_options;
 mod moment;
+mod program;
 mod quote;
+mod served_policy;
 mod serving;
 mod settings;
 mod show;
@@ -45,18 +55,18 @@ use command::Cli;
 use exit::Exit;
 
 fn main() -> ExitCode {
-    panic::set_hook(Box::new(judging::report_panic));
-    #[cfg(unix)]
+    // First of all: the process that supervises a command has one thread and no other use.
     if countersign_worker::supervise_if_asked() {
         return ExitCode::SUCCESS;
     }
+    panic::set_hook(Box::new(judging::report_panic));
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     if let Some(code) = hook::named(&words) {
         return ExitCode::from(code);
     }
     match panic::catch_unwind(|| Cli::read().run()) {
         Ok(Ok(exit)) => exit.into(),
-        Ok(Err(error)) => exit::report(&error).into(),
+        Ok(Err(error)) => failure::report(&error).into(),
         // Every panic is a refusal.
         Err(_) => Exit::Block.into(),
     }

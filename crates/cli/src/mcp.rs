@@ -4,7 +4,6 @@ mod active_config;
 pub(crate) mod http;
 mod json;
 mod message;
-mod options;
 mod pins;
 mod proxy;
 mod serve;
@@ -13,6 +12,5 @@ mod to_action;
 mod tools;
 pub(crate) mod wrap;
 
-pub(crate) use options::Options;
-pub(crate) use serve::serve;
+pub(crate) use serve::{Hands, Tools, serve};
 pub(crate) use stdio::relay as relay_program;

@@ -17,29 +17,22 @@ use countersign_gate::channel::{self, Configured, Dispatcher, Feed};
 use countersign_gate::clock::System;
 use countersign_gate::config::Erasure;
 use countersign_gate::forward::{End, Forwarder, Position};
+use countersign_gate::gate::Kept;
 use countersign_gate::id::UserId;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::secret::Secret;
-use countersign_gate::store::Sqlite;
+use countersign_gate::store::{self, StoreUrl};
 use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Inherited, Settings, bind_inherited};
 
-use crate::{data, settings};
+use crate::data::{self, HALTED, RECORD_KEPT, URL};
+use crate::settings;
 
-/// The socket for programs of the same user, in the data folder.
-pub(crate) const SOCKET: &str = "server.sock";
 /// Locked by the server that uses the data folder.
 const LOCK: &str = "server.lock";
 /// The folder of files in the data folder.
 const FILES: &str = "files";
-/// In the data folder: the server's address for people, for links that are created over the socket.
-pub(crate) const URL: &str = "server.url";
-
-/// The file of a data folder whose server keeps people from erasing what is on record about them.
-pub(crate) const RECORD_KEPT: &str = "record.kept";
-/// A file that exists while everything is halted, so that hooks see it without a request.
-pub(crate) const HALTED: &str = "server.halted";
 /// The interval at which the gate is swept for expired items.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Added to the error when the gate cannot be opened.
@@ -112,8 +105,8 @@ impl Serving {
         tell_who_erases(&folder, &policy, &config)?;
         let clock: Arc<System> = Arc::new(System);
         let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
-        let store = Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring));
-        let store = Arc::new(store.context(WHAT_TO_DO)?);
+        let store = store::open(&StoreUrl::in_folder(&folder), Arc::clone(&keyring));
+        let store = store.context(WHAT_TO_DO)?;
         let parts = Parts {
             store,
             keyring,
@@ -182,14 +175,21 @@ async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
     let path = folder.join(HALTED);
     // Subscribes first, so that no change is missed while the file is first written.
     let mut switched = gate.switched();
-    write_halt_file(&path, gate.is_halted().await?).context("cannot write into the data folder")?;
+    if holds_unstored_halt(&path)
+        && let Kept::InMemory(why) = gate.halt_again().await
+    {
+        tracing::error!(why, "everything is halted again, which cannot be stored yet");
+    }
+    let halt = if gate.is_halted().await? { halt_of(gate) } else { HaltFile::None };
+    write_halt_file(&path, halt).context("cannot write into the data folder")?;
     let gate = Arc::downgrade(gate);
     tokio::spawn(async move {
         while switched.changed().await.is_ok() {
             let Some(gate) = gate.upgrade() else { return };
             // If the state cannot be read, it must count as halted.
             let halted = gate.is_halted().await.unwrap_or(true);
-            if let Err(error) = write_halt_file(&path, halted) {
+            let halt = if halted { halt_of(&gate) } else { HaltFile::None };
+            if let Err(error) = write_halt_file(&path, halt) {
                 tracing::error!(%error, "hooks could not be told about the kill switch");
             }
         }
@@ -197,9 +197,39 @@ async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn write_halt_file(path: &Path, halted: bool) -> std::io::Result<()> {
-    if halted {
-        return fs::write(path, "everything is halted; `countersign halt --resume` resumes\n");
+/// The file that tells hooks about the kill switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HaltFile {
+    /// Nothing is halted.
+    None,
+    /// The store knows that everything is halted, or the configuration says so.
+    Stored,
+    /// Only the memory of this process and this file know it.
+    Unstored,
+}
+
+const STORED_HALT: &str = "everything is halted; `countersign halt --resume` resumes\n";
+const UNSTORED_HALT: &str =
+    "everything is halted, which is not stored yet; `countersign halt --resume` resumes\n";
+
+fn halt_of(gate: &Gate) -> HaltFile {
+    if gate.is_halt_pending() { HaltFile::Unstored } else { HaltFile::Stored }
+}
+
+/// Reports whether an earlier server could not store a halt before it ended. On a full disk the
+/// file may have been made without its text.
+fn holds_unstored_halt(path: &Path) -> bool {
+    match fs::read(path) {
+        Ok(text) => text != STORED_HALT.as_bytes(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
+}
+
+fn write_halt_file(path: &Path, halt: HaltFile) -> std::io::Result<()> {
+    match halt {
+        HaltFile::None => {}
+        HaltFile::Stored => return fs::write(path, STORED_HALT),
+        HaltFile::Unstored => return fs::write(path, UNSTORED_HALT),
     }
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),

@@ -87,6 +87,10 @@ pub enum Action {
         /// The page it happens on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
+        /// The element of a worker's page that it is for, such as `e12`. Label, field and page are
+        /// then read from that page.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
     },
     /// Takes a picture of the screen.
     Screenshot {},

@@ -89,11 +89,12 @@ fn write_action(action: &Action, context: &Context, out: &mut String) {
 fn write_rarer<'out>(action: &Action, object: Object<'out>) -> Object<'out> {
     let kind = action.kind();
     match action {
-        Action::Ui { surface, op, label, field, text, url } => {
+        Action::Ui { surface, op, label, field, text, url, reference } => {
             write_field(object, field.as_deref())
                 .text("kind", kind)
                 .maybe("label", label.as_deref())
                 .text("op", op_name(*op))
+                .maybe("reference", reference.as_deref())
                 .text("surface", surface_name(*surface))
                 .maybe("text", text.as_deref())
                 .maybe("url", url.as_deref())
@@ -246,6 +247,7 @@ mod tests {
         r#"{"kind":"ui","surface":"app","op":"press"}"#,
         r#"{"kind":"ui","surface":"app","op":"scroll"}"#,
         r#"{"kind":"ui","surface":"app","op":"hover"}"#,
+        r#"{"kind":"ui","surface":"browser","op":"click","label":"OK","reference":"e12"}"#,
         r#"{"kind":"screenshot"}"#,
         r#"{"kind":"read_dom"}"#,
         r#"{"kind":"download","files":[]}"#,

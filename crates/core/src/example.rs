@@ -175,7 +175,15 @@ fn prefixed(prefix: &str, rest: &str) -> Option<Action> {
 
 fn click(surface: Surface, label: &str) -> Action {
     let label = Some(label.to_owned());
-    Action::Ui { surface, op: UiOp::Click, label, field: None, text: None, url: None }
+    Action::Ui {
+        surface,
+        op: UiOp::Click,
+        label,
+        field: None,
+        text: None,
+        url: None,
+        reference: None,
+    }
 }
 
 fn tool(name: &str) -> Action {

@@ -55,8 +55,8 @@ impl Look {
                 self.data(Some(url));
                 self.data(body.as_deref());
             }
-            Action::Ui { label, field, text, url, .. } => {
-                self.texts([label.as_ref(), text.as_ref()]);
+            Action::Ui { label, field, text, url, reference, .. } => {
+                self.texts([label.as_ref(), text.as_ref(), reference.as_ref()]);
                 self.data(url.as_deref());
                 if let Some(field) = field {
                     self.field(field);

@@ -115,6 +115,13 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
+/// Reports whether a folder holds files of secrets, so that all of it must not be read unnoticed.
+#[must_use]
+pub fn holds_secrets(path: &str, scene: &Scene<'_>) -> bool {
+    let path = absolute(path, scene);
+    known_paths::is_above_secrets(path.trim_end_matches("/*"), &clean(scene.home()))
+}
+
 /// Reports whether a path has only ordinary characters: no pattern, nothing unknown.
 fn is_plain(path: &str) -> bool {
     let mut before = b' ';
@@ -301,11 +308,12 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     }
     // The root is not a workspace: everything on the machine would be inside of it.
     if let Some(workspace) = scene.workspace().map(clean).filter(|workspace| workspace != "/") {
-        if path == workspace {
-            return tag(Tag::WorkspaceRoot).with(Tag::Workspace);
-        }
         if is_below(path, &workspace) {
-            return tag(Tag::Workspace);
+            let root = if path == workspace { tag(Tag::WorkspaceRoot) } else { Tags::NONE };
+            // A home folder stays one in a workspace: hooks, keys and everything else is in it.
+            let holds_home = is_below(&clean(scene.home()), path);
+            let home = if holds_home { tag(Tag::HomeRoot) } else { Tags::NONE };
+            return root.and(home).with(Tag::Workspace);
         }
         if is_below(&workspace, path) && path != clean(scene.home()) {
             return tag(Tag::Top);
@@ -444,6 +452,21 @@ mod tests {
     fn the_root_has_many_spellings() {
         for path in ["/", "//", "/.", "/./", "/..", "/home/..", "/home/../", "/*", "/.*", "//*"] {
             assert!(tags(path).has(Tag::Root), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_home_folder_is_one_in_a_workspace_too() {
+        for workspace in ["/home/dev", "/home/", "/home/dev/project"] {
+            let context = Context {
+                home: Some("/home/dev".into()),
+                workspace: Some(workspace.into()),
+                ..Context::default()
+            };
+            let locate = |path| locate(path, &Scene::new(&context, &[]));
+            assert!(locate("~").has(Tag::HomeRoot), "{workspace}");
+            assert!(locate("/home").any(Tags::of(&[Tag::HomeRoot, Tag::Top])), "{workspace}");
+            assert!(!locate("~/project/src").has(Tag::HomeRoot), "{workspace}");
         }
     }
 

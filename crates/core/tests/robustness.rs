@@ -670,6 +670,7 @@ fn others(text: &str) -> [Action; 6] {
         field: Some(Box::new(Field { name: Some(own()), nearby: Some(own()), ..Field::default() })),
         text: Some(own()),
         url: Some(own()),
+        reference: None,
     };
     [
         Action::Navigate { url: own() },

@@ -97,6 +97,9 @@ impl Passing {
             What::ApprovalVoted { .. }
             | What::ActionAllowed { .. }
             | What::ActionReported { .. }
+            | What::ActionBegan { .. }
+            | What::ActionPiece { .. }
+            | What::ActionEnded { .. }
             | What::SessionStarted
             | What::SessionPaused
             | What::SessionResumed

@@ -24,6 +24,7 @@ use crate::id::{ApprovalId, SessionId, UserId};
 mod configured;
 pub mod dispatch;
 mod http;
+mod kinds;
 pub mod ntfy;
 pub mod sink;
 pub mod subscription;
@@ -163,34 +164,18 @@ pub enum Answered {
     Counted,
 }
 
-/// One channel, as it is configured.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Settings {
+// A new kind of channel is a module and a line here.
+kinds::kinds! {
     /// The terminal the gate runs in.
-    Terminal(terminal::Settings),
+    terminal: Terminal,
     /// A signed request to a server.
-    Webhook(webhook::Settings),
+    webhook: Webhook,
     /// A Telegram bot with buttons.
-    Telegram(telegram::Settings),
+    telegram: Telegram,
     /// A push message that leads to the console.
-    Ntfy(ntfy::Settings),
+    ntfy: Ntfy,
     /// A syslog server, which is told every record.
-    Syslog(syslog::Settings),
-}
-
-impl Settings {
-    /// The kind of channel.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Terminal(_) => "terminal",
-            Self::Webhook(_) => "webhook",
-            Self::Telegram(_) => "telegram",
-            Self::Ntfy(_) => "ntfy",
-            Self::Syslog(_) => syslog::NAME,
-        }
-    }
+    syslog: Syslog,
 }
 
 /// Why a channel cannot be opened. Holds no token and no address.
@@ -212,6 +197,39 @@ pub enum ChannelError {
     Chance(#[from] ChanceError),
 }
 
+/// The settings of one kind of channel.
+///
+/// A new kind is a module with settings that implement this, and one line in the list of kinds.
+pub(crate) trait ChannelKind {
+    /// The people who can be told by it.
+    const AUDIENCE: Audience = Audience::Anybody;
+
+    /// Refuses settings that could never work, before anybody waits for a message.
+    ///
+    /// # Errors
+    /// They cannot work; the problem, without a token or an address.
+    fn check(&self) -> Result<(), &'static str>;
+
+    /// Opens the channel; nothing is sent yet.
+    ///
+    /// # Errors
+    /// The settings cannot work.
+    fn open(
+        self,
+        clock: Arc<dyn Clock>,
+        answers: Arc<dyn AnswerSink>,
+    ) -> Result<Opened, ChannelError>;
+}
+
+/// The people who can be told by a kind of channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// One user, or everybody who is asked.
+    Anybody,
+    /// Everybody's records at once: no row may name a user.
+    Everybody,
+}
+
 /// A channel that is open: what tells people, and what sends the record on.
 #[derive(Debug, Default)]
 pub struct Opened {
@@ -221,31 +239,11 @@ pub struct Opened {
     pub feed: Option<Feed>,
 }
 
-/// Opens a channel.
-///
-/// # Errors
-/// Its settings cannot work.
-pub fn open(
-    settings: Settings,
-    clock: Arc<dyn Clock>,
-    answers: Arc<dyn AnswerSink>,
-) -> Result<Opened, ChannelError> {
-    let channel: Box<dyn Channel> = match settings {
-        Settings::Terminal(settings) => {
-            Box::new(terminal::Terminal::open(settings, clock, answers))
-        }
-        Settings::Webhook(settings) => return webhook::open(&settings, &clock),
-        Settings::Telegram(settings) => {
-            Box::new(telegram::Telegram::open(settings, clock, answers)?)
-        }
-        Settings::Ntfy(settings) => Box::new(ntfy::Ntfy::open(settings, clock)?),
-        Settings::Syslog(settings) => {
-            let (sink, records) = (Box::new(syslog::Syslog::open(&settings)?), Records::Every);
-            let feed = Feed { sink, records, destination: settings.server };
-            return Ok(Opened { channel: None, feed: Some(feed) });
-        }
-    };
-    Ok(Opened { channel: Some(channel), feed: None })
+impl Opened {
+    /// What tells people, and nothing else.
+    pub(crate) fn channel(channel: impl Channel + 'static) -> Self {
+        Self { channel: Some(Box::new(channel)), feed: None }
+    }
 }
 
 /// A secret text. Its `Debug` output is `…`, and it is wiped when it is dropped.

@@ -36,6 +36,9 @@ pub struct Config {
     pub spend_within: u32,
     /// Seconds in which a started action must be reported, where its session does not say.
     pub report_within: u32,
+    /// Seconds in which a worker must have registered for a session that needs one; without one the
+    /// session ends.
+    pub worker_within: u32,
     /// Days a yes is remembered that is meant for always or everywhere.
     pub remember_days: u32,
     /// Days a record keeps its content, where its person has not chosen fewer.
@@ -87,6 +90,7 @@ impl Default for Config {
             prompts: PROMPTS,
             spend_within: 300,
             report_within: 600,
+            worker_within: 300,
             remember_days: 30,
             retention_days: 30,
             erasure: Erasure::People,
@@ -159,6 +163,10 @@ impl Config {
 
     pub(crate) fn report_within(&self) -> Duration {
         Duration::from_secs(self.report_within.into())
+    }
+
+    pub(crate) fn worker_within(&self) -> Duration {
+        Duration::from_secs(self.worker_within.into())
     }
 
     pub(crate) fn remember_for(&self) -> Duration {

@@ -14,7 +14,7 @@ use crate::clock::{Fake, Timestamp, random};
 use crate::keyring::Keyring;
 use crate::rate::Rate;
 use crate::record::{CHECKPOINT_EVERY, Draft, Event, Record, RecordOwner};
-use crate::store::*;
+use crate::store::{self, *};
 use crate::testing::folder;
 
 /// Generates the whole suite for each backend. A test that is missing here is dead code, which
@@ -74,13 +74,14 @@ conformance! {
 }
 
 fn memory() -> Made {
-    Made { store: Arc::new(Memory::new(keyring())), _keep: Box::new(()) }
+    Made { store: store::open(&StoreUrl::Memory, keyring()).unwrap(), _keep: Box::new(()) }
 }
 
 fn sqlite() -> Made {
     let folder = folder();
-    let store = Sqlite::danger_open_or_begin(&folder.path().join("store.db"), keyring()).unwrap();
-    Made { store: Arc::new(store), _keep: Box::new(folder) }
+    let url = StoreUrl::Sqlite(folder.path().join("store.db"));
+    let store = store::danger_open_or_begin(&url, keyring()).unwrap();
+    Made { store, _keep: Box::new(folder) }
 }
 
 /// A store, and a value that must live as long.

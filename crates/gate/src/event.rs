@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use countersign_wire::{ApprovalState, Outcome};
+use countersign_wire::work::Stream;
+use countersign_wire::{ApprovalState, ExecutionState, Outcome, Token};
 use tokio::sync::{broadcast, watch};
 
-use crate::id::{ActionId, ApprovalId, DeviceId, SessionId, UserId, WorkspaceId};
+use crate::id::{ActionId, ApprovalId, DeviceId, KeyId, SessionId, UserId, WorkspaceId};
 
 /// An event. It may be passed on only to the people it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,25 @@ pub enum What {
     ActionReported {
         action: ActionId,
         state: Outcome,
+    },
+    /// A worker has begun an action that was asked for with this key.
+    ActionBegan {
+        action: ActionId,
+        key: Option<KeyId>,
+    },
+    /// A piece of the output of an action: redacted for people, as it was for the agent.
+    ActionPiece {
+        action: ActionId,
+        key: Option<KeyId>,
+        stream: Stream,
+        shown: String,
+        plain: Token,
+    },
+    /// An action that was given to a worker is over.
+    ActionEnded {
+        action: ActionId,
+        key: Option<KeyId>,
+        state: ExecutionState,
     },
     SessionStarted,
     SessionPaused,

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::clock::{Clock, random};
 use crate::keyring::{Keyring, KeyringError, SEED, write_private};
-use crate::store::Sqlite;
+use crate::store::StoreUrl;
 
 impl Keyring {
     /// Opens the keyring of a data folder, or creates one if there is neither a key nor a database.
@@ -19,7 +19,8 @@ impl Keyring {
         let path = folder.join(Keyring::FILE);
         match Self::read(&path) {
             Err(KeyringError::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
-                if Sqlite::was_used(&folder.join(Sqlite::FILE))
+                if StoreUrl::in_folder(folder)
+                    .was_used()
                     .map_err(|cause| KeyringError::Io { path: path.clone(), cause })?
                 {
                     return Err(KeyringError::Gone(path));
@@ -37,7 +38,8 @@ impl Keyring {
     fn make(folder: &Path, path: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
         let io = |cause| KeyringError::Io { path: path.to_owned(), cause };
         let seed = Zeroizing::new(random::<SEED>(clock)?);
-        Sqlite::begin(&folder.join(Sqlite::FILE), &Self::from_seed(&seed))
+        StoreUrl::in_folder(folder)
+            .begin(&Self::from_seed(&seed))
             .map_err(|error| KeyringError::NotBegun(error.0))?;
         let draft = folder.join(format!("{}.{}", Self::FILE, std::process::id()));
         let written = write_private(&draft, &*seed).and_then(|()| fs::hard_link(&draft, path));
@@ -55,6 +57,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::store;
 
     #[cfg(unix)]
     #[test]
@@ -79,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_gone_is_not_replaced_where_there_is_a_database() {
-        for left in [Sqlite::FILE, "gate.noted"] {
+        for left in ["gate.db", "gate.noted"] {
             let folder = crate::testing::folder();
             fs::write(folder.path().join(left), "").unwrap();
             let opened = Keyring::open(folder.path(), &crate::clock::System);
@@ -91,26 +94,26 @@ mod tests {
     #[test]
     fn a_record_that_is_gone_is_not_begun_again_with_an_old_key() {
         let folder = crate::testing::folder();
-        let database = folder.path().join(Sqlite::FILE);
+        let url = StoreUrl::in_folder(folder.path());
         let open = || Arc::new(Keyring::open(folder.path(), &crate::clock::System).unwrap());
-        drop(Sqlite::open(&database, open()).unwrap());
+        drop(store::open(&url, open()).unwrap());
         for left in fs::read_dir(folder.path()).unwrap() {
             let left = left.unwrap().path();
             if left.file_name().unwrap() != Keyring::FILE {
                 fs::remove_file(left).unwrap();
             }
         }
-        let refused = Sqlite::open(&database, open()).err().unwrap();
+        let refused = store::open(&url, open()).err().unwrap();
         assert!(refused.0.contains("although the server's key is not new"), "{refused}");
-        assert!(!database.exists(), "nothing was made");
+        assert!(!store::file_in(folder.path()).exists(), "nothing was made");
     }
 
     #[test]
     fn a_crash_before_the_key_is_written_leaves_a_folder_that_can_begin() {
         let folder = crate::testing::folder();
-        let database = folder.path().join(Sqlite::FILE);
-        Sqlite::begin(&database, &Keyring::from_seed(&[9; SEED])).unwrap();
+        let url = StoreUrl::in_folder(folder.path());
+        url.begin(&Keyring::from_seed(&[9; SEED])).unwrap();
         let keyring = Keyring::open(folder.path(), &crate::clock::System).unwrap();
-        Sqlite::open(&database, Arc::new(keyring)).unwrap();
+        store::open(&url, Arc::new(keyring)).unwrap();
     }
 }

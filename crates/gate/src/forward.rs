@@ -295,8 +295,11 @@ impl Worker {
     /// Goes back to the first record that may be lost.
     fn go_back(&mut self) {
         self.unproven = false;
-        let lost = self.feed.sink.unconfirmed();
-        self.position.set(self.position.number().saturating_sub(lost));
+        // By its number, and not by counting: records of other users lie between.
+        if let Some(first) = self.feed.sink.first_unconfirmed() {
+            let before = first.saturating_sub(1);
+            self.position.set(before.min(self.position.number()));
+        }
     }
 
     fn failed(&mut self, why: &str, wish: Option<Duration>) -> Looked {

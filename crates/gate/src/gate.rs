@@ -35,6 +35,7 @@ use crate::process::agents::Agents;
 use crate::redacted::KnownCleanReasons;
 use crate::store::{Batch, CommitError, Committed, Kind, Store, StoreError};
 use crate::vault::Vault;
+use crate::worker::Workers;
 
 mod answer;
 mod attend;
@@ -65,6 +66,7 @@ mod spend;
 mod submit;
 mod sweep;
 mod transfer;
+mod worker;
 
 pub use crate::error::Lost;
 pub use answer::{AnswerError, Answered, PersonAnswer};
@@ -83,6 +85,10 @@ pub use session::{Consent, ModeError, SiteCredential, StartError};
 pub use socket::AtSocket;
 pub use spend::SpendError;
 pub use sweep::Swept;
+pub use worker::{
+    Causing, Dispatch, DispatchError, EndError, FillError, Hello, NotGivenError, NotReady, Ready,
+    Registration, WorkerError,
+};
 
 /// The control plane.
 #[derive(Debug)]
@@ -103,9 +109,10 @@ pub struct Gate {
     plain: Arc<KnownCleanReasons>,
     judging: Judging,
     /// The person who has halted everything while the store could not be written.
-    halted_by: Mutex<Option<UserId>>,
+    halted_by: Mutex<Option<control::SwitchedBy>>,
     last_write: ready::LastWrite,
     files: Option<transfer::Files>,
+    workers: Workers,
 }
 
 /// The parts of a gate.
@@ -163,6 +170,7 @@ impl Gate {
             halted_by: Mutex::default(),
             last_write: ready::LastWrite::default(),
             files: None,
+            workers: Workers::default(),
             agents: Agents::default(),
             store,
             keyring,

@@ -111,6 +111,8 @@ ids! {
     KeyId "key_" "a key"
     /// The id of a file that an agent has handed in.
     FileId "fil_" "a file"
+    /// The id of a connected worker.
+    WorkerId "wrk_" "a worker"
     /// The id of a remembered approval.
     RememberedId "rem_" "a remembered answer"
 }

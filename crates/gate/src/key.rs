@@ -92,6 +92,9 @@ pub struct NewKey {
 /// The default rate at which a key may change something.
 pub const WRITES: Rate = Rate::per_minute(10);
 
+/// The writes of a key for hooks: as many as a session of the `coding-agent` profile has.
+pub const HOOK_WRITES: Rate = Rate::per_minute(600);
+
 impl ApiKey {
     /// The id of the key with this secret.
     #[must_use]

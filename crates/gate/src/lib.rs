@@ -42,6 +42,7 @@ mod sync;
 pub mod transfer;
 pub mod user;
 pub mod vault;
+pub mod worker;
 
 pub use caller::{Caller, Person};
 pub use config::Config;

@@ -9,6 +9,7 @@
 //! | `*` | everything |
 //! | `sessions.consent` | to agree for a person that a session begins; no pattern includes it |
 //! | `audit.read`, `metrics.read` | to read the record, the numbers of the server; no pattern includes them |
+//! | `worker` | to register as a worker, which is sent what was permitted; no pattern includes it |
 //!
 //! Names that an agent chooses (a tool, a server, a channel) become one part each: every byte in
 //! them that is not a letter, a digit, `_` or `-` is percent-encoded (`%2E`), so that a dot, star
@@ -61,8 +62,11 @@ pub const AUDIT_READ: &str = "audit.read";
 /// The scope that lets a key read the server's metrics. No pattern includes it.
 pub const METRICS_READ: &str = "metrics.read";
 
+/// The scope that lets a key register a worker. No pattern includes it.
+pub const WORKER: &str = "worker";
+
 /// The names that no pattern includes.
-const NAMED_ALONE: [&str; 3] = [CONSENT, AUDIT_READ, METRICS_READ];
+const NAMED_ALONE: [&str; 4] = [CONSENT, AUDIT_READ, METRICS_READ, WORKER];
 
 /// Groups whose names cannot be listed: the part after the dot is chosen by others.
 const OPEN: &[&str] = &["login", "named", "notify", "skill", "tool"];
@@ -177,7 +181,9 @@ impl Scope {
         let group = text.strip_suffix(".*");
         let name = group.unwrap_or(text);
         let mut parts = name.split('.');
-        let sound = parts.clone().all(is_part) && (group.is_some() || parts.nth(1).is_some());
+        // The only name of one part, so no action can ever need it.
+        let whole = name == WORKER || parts.clone().nth(1).is_some();
+        let sound = parts.all(is_part) && (group.is_some() || whole);
         // `login.bank.*` would match `login.bank.evil.example`: domains grow to the left.
         let reaches_too_far = group.is_some_and(|group| group.starts_with("login."));
         match (sound && !reaches_too_far, group) {
@@ -555,6 +561,21 @@ mod tests {
         assert_eq!(skill(CONSENT), "skill.sessions%2Econsent");
         assert_eq!(skill(AUDIT_READ), "skill.audit%2Eread");
         assert_eq!(skill(METRICS_READ), "skill.metrics%2Eread");
+    }
+
+    #[test]
+    fn a_workers_scope_is_named_alone_and_permits_nothing() {
+        let worker = scope(WORKER).unwrap();
+        assert!(worker.is(WORKER) && !worker.allows("shell.run"));
+        for text in ["*", "shell.*", "web.request"] {
+            assert!(!scope(text).unwrap().is(WORKER), "{text}");
+        }
+        for text in ["worker.*", "workers", "worker.run"] {
+            assert!(scope(text).is_err(), "{text}");
+        }
+        assert_eq!(skill(WORKER), "skill.worker");
+        let stored: Scope = serde_json::from_str("\"worker\"").unwrap();
+        assert_eq!(stored, worker);
     }
 
     #[test]

@@ -118,6 +118,8 @@ pub enum End {
     ProcessGone,
     /// The server was started again, and the credentials were in its memory.
     CredentialsGone,
+    /// No worker came that could do its work.
+    NoWorker,
 }
 
 impl End {
@@ -132,6 +134,7 @@ impl End {
             Self::Errors => "errors",
             Self::ProcessGone => "process_gone",
             Self::CredentialsGone => "credentials_gone",
+            Self::NoWorker => "no_worker",
         }
     }
 }

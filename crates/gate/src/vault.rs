@@ -25,6 +25,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::id::SessionId;
 
+mod encoded;
 mod page;
 
 use page::Page;
@@ -75,6 +76,30 @@ impl Vault {
         self.find(session, site).map(names).unwrap_or_default()
     }
 
+    /// A text without the secrets of a session: as they are, and in the encodings in which they
+    /// travel. What only names somebody is not masked.
+    #[must_use]
+    pub fn masked(&self, session: &SessionId, text: &str) -> String {
+        let credentials: Vec<_> = match self.sessions().get(session) {
+            Some(sites) => sites.values().cloned().collect(),
+            None => return text.to_owned(),
+        };
+        let mut masked = text.to_owned();
+        for credential in credentials {
+            for name in credential.fields.keys().filter(|name| !NAMES.contains(&name.as_str())) {
+                let Some(secret) = credential.field(name).filter(|it| it.len() >= SHORTEST) else {
+                    continue;
+                };
+                for form in encoded::forms(secret) {
+                    if masked.contains(form.as_str()) {
+                        masked = masked.replace(form.as_str(), "[redacted:credential]");
+                    }
+                }
+            }
+        }
+        masked
+    }
+
     /// Drops the credentials of a session.
     pub fn forget(&self, session: &SessionId) {
         self.sessions().remove(session);
@@ -100,6 +125,16 @@ impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Vault(…)")
     }
+}
+
+/// The fields that name somebody and are no secret.
+const NAMES: [&str; 5] = ["username", "user", "email", "login", "name"];
+/// The shortest secret that is masked: a shorter one is a part of ordinary words.
+const SHORTEST: usize = 4;
+
+/// Reports whether two texts are addresses of the same site: scheme, domain and port.
+pub(crate) fn same_origin(one: &str, other: &str) -> bool {
+    Origin::of(one).is_some_and(|one| Origin::of(other).is_some_and(|other| one == other))
 }
 
 /// A site that is not a web address.

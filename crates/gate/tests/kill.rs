@@ -21,8 +21,8 @@ use countersign_gate::audit::{Draft, Event, RecordOwner, Verifier};
 use countersign_gate::clock::{System, Timestamp, random};
 use countersign_gate::keyring::Keyring;
 use countersign_gate::store::{
-    Batch, CommitError, Count, CountStep, Doc, Erase, Kind, Query, RecordQuery, Sqlite, Store,
-    Stored, Write,
+    self, Batch, CommitError, Count, CountStep, Doc, Erase, Kind, Query, RecordQuery, Store,
+    StoreUrl, Stored, Write,
 };
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -66,14 +66,15 @@ fn the_child_works_until_it_is_killed() {
         return;
     };
     let seed: u64 = seed.parse().unwrap();
-    let store = Sqlite::danger_open_or_begin(&Path::new(&folder).join(FILE), keyring()).unwrap();
+    let url = StoreUrl::Sqlite(Path::new(&folder).join(FILE));
+    let store = store::danger_open_or_begin(&url, keyring()).unwrap();
     println!();
     let query = Query { states: vec!["pending", "approved"], ..Query::of(Kind::Approval) };
     let open = block_on(store.find(&query)).unwrap().into_iter().map(|stored| stored.doc.id);
     let open = Mutex::new(open.collect::<Vec<_>>());
     thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (store, open) = (&store, &open);
+            let (store, open) = (&*store, &open);
             scope
                 .spawn(move || work(store, open, &format!("{seed}-{thread}"), Dice(seed + thread)));
         }
@@ -81,7 +82,7 @@ fn the_child_works_until_it_is_killed() {
 }
 
 /// Asks, answers and spends for ever, in competition with the other threads.
-fn work(store: &Sqlite, open: &Mutex<Vec<String>>, name: &str, mut dice: Dice) {
+fn work(store: &dyn Store, open: &Mutex<Vec<String>>, name: &str, mut dice: Dice) {
     for number in 0_u64.. {
         let id = {
             let open = open.lock().unwrap();
@@ -117,7 +118,7 @@ fn work(store: &Sqlite, open: &Mutex<Vec<String>>, name: &str, mut dice: Dice) {
 const UP: CountStep = CountStep::Up { most: MOST_PENDING };
 
 /// The next step of a document, if there is one.
-fn advance(store: &Sqlite, id: &str) -> Option<(&'static str, Batch)> {
+fn advance(store: &dyn Store, id: &str) -> Option<(&'static str, Batch)> {
     let Stored { doc: Doc { state, .. }, version } =
         block_on(store.get(Kind::Approval, id)).unwrap()?;
     match state.as_str() {
@@ -228,17 +229,18 @@ impl Reported {
     /// Checks the store, first as another process would, then as the next server.
     fn check(&mut self, folder: &Path, round: u64) {
         let path = folder.join(FILE);
+        let url = StoreUrl::Sqlite(path.clone());
         if round.is_multiple_of(5) && path.exists() {
-            if let Ok(store) = Sqlite::read_only(&path) {
-                self.check_chain(&store);
+            if let Ok(store) = store::open_read_only(&url) {
+                self.check_chain(&*store);
             } else {
                 // Killed before the schema was created: then nothing was reported either.
                 assert_eq!(self.asked.len(), 0);
             }
         }
-        let store = Sqlite::danger_open_or_begin(&path, keyring()).unwrap();
-        self.check_chain(&store);
-        self.check_documents(&store);
+        let store = store::danger_open_or_begin(&url, keyring()).unwrap();
+        self.check_chain(&*store);
+        self.check_documents(&*store);
         drop(store);
         let mut names: Vec<_> =
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -248,7 +250,7 @@ impl Reported {
         assert_eq!(names, [FILE, "store.noted"]);
     }
 
-    fn check_chain(&mut self, store: &Sqlite) {
+    fn check_chain(&mut self, store: &dyn Store) {
         let verifier = Verifier::new(block_on(store.chain()).unwrap(), keyring().public());
         let mut verifier = verifier.with_note(&store.noted());
         if self.end.0 > 0 {
@@ -295,7 +297,7 @@ impl Reported {
         assert_eq!(count(&["started"]), expected("spend"));
     }
 
-    fn check_documents(&self, store: &Sqlite) {
+    fn check_documents(&self, store: &dyn Store) {
         let state = |id: &String| {
             let stored = block_on(store.get(Kind::Approval, id)).unwrap();
             stored.map(|stored| stored.doc.state)

@@ -14,6 +14,7 @@ mod batch;
 mod check;
 mod confirmation;
 mod device;
+mod execute;
 mod file;
 mod halt;
 mod health;
@@ -28,12 +29,14 @@ mod settings;
 mod upload;
 mod usage;
 mod user;
+mod wait;
 
 pub(crate) fn routes() -> Vec<Route> {
     [
         check::routes(),
         session::routes(),
         action::routes(),
+        execute::routes(),
         batch::routes(),
         confirmation::routes(),
         file::routes(),

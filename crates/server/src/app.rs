@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::answers;
 use crate::hex::hex;
-use crate::live::Hub;
+use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::trace::{Collector, CollectorError, Tracer};

@@ -5,17 +5,16 @@
 //! the changes, and listens to keys. Text of an agent goes through [`piece`] and the templates'
 //! escaping; none of it is ever markup.
 
-use askama::Template;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::response::Response;
 use countersign_gate::Person;
 use countersign_gate::user::Membership;
 
 use crate::app::App;
 use crate::auth::{Remote, Signed, cookie, csrf_token};
 use crate::error::Problem;
+use crate::html::{Text, go};
 use crate::route::Route;
 
 mod answer;
@@ -29,14 +28,13 @@ mod halt;
 mod history;
 mod inbox;
 mod language;
+mod machine;
 mod people;
 mod piece;
 mod policy;
 mod record;
 mod session;
 mod when;
-
-pub(crate) use language::Text;
 
 pub(crate) fn routes() -> Vec<Route> {
     [
@@ -120,53 +118,8 @@ impl FromRequestParts<App> for Frame {
     }
 }
 
-/// Renders a page.
-pub(crate) fn show(page: &impl Template) -> Result<Html<String>, Problem> {
-    page.render().map(Html).map_err(|error| {
-        tracing::error!(%error, "a page could not be written");
-        let detail = "this page could not be written; see the log";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "page", detail)
-    })
-}
-
-/// Redirects to another page.
-pub(crate) fn go(to: &str) -> Response {
-    (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
-}
-
 /// Redirects to a page with a message about the processed form.
 pub(crate) fn done(page: &str, what: &str) -> Response {
     let mark = if page.contains('?') { '&' } else { '?' };
     go(&format!("{page}{mark}done={what}"))
-}
-
-#[derive(Template)]
-#[template(path = "error.html")]
-struct ErrorPage<'a> {
-    t: Text,
-    status: StatusCode,
-    detail: &'a str,
-}
-
-/// Shows a person at a browser an error page where a program gets problem details.
-pub(crate) fn render_problem(t: Text, response: Response) -> Response {
-    let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
-    let status = problem.status();
-    match show(&ErrorPage { t, status, detail: problem.detail() }) {
-        Ok(page) => {
-            let mut dressed = (status, page).into_response();
-            keep_headers(response.headers(), dressed.headers_mut());
-            *dressed.extensions_mut() = response.extensions().clone();
-            dressed
-        }
-        Err(_) => response,
-    }
-}
-
-fn keep_headers(from: &HeaderMap, to: &mut HeaderMap) {
-    for (name, value) in from {
-        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
-            to.insert(name, value.clone());
-        }
-    }
 }

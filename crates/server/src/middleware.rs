@@ -8,8 +8,9 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
+use crate::admit::admit;
 use crate::app::App;
-use crate::auth::{self, Remote};
+use crate::auth::Remote;
 use crate::behind::NextStep;
 use crate::decision::Decision;
 use crate::error::{Problem, Slug};
@@ -35,7 +36,7 @@ pub(crate) async fn around_request(
     let lasting = lasting_https(&request);
     let mut response = if is_ours(app, &request) {
         match route_policy {
-            Some(route_policy) => auth::admit(app, route_policy, request, behind).await,
+            Some(route_policy) => admit(app, route_policy, request, behind).await,
             None => behind.run(app, request).await,
         }
     } else {

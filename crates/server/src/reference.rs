@@ -3,30 +3,27 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use axum::Json;
 use axum::response::Html;
 use countersign_wire::path;
 use serde_json::Value;
 
-use crate::openapi::{self, document};
 use crate::route::{Route, Who, get};
 
-pub(crate) fn routes() -> Vec<Route> {
+/// The routes that describe the API. `document` describes all routes, these two among them.
+pub(crate) fn routes(document: fn() -> Value) -> Vec<Route> {
     vec![
         get(path::OPENAPI, "openapi")
             .by(Who::Anybody)
             .says("This API, as OpenAPI 3.1.")
             .gives_media(200, "application/json")
-            .to(openapi::show),
+            .to(move || async move { Json(document()) }),
         get(path::DOCS, "docs")
             .by(Who::Anybody)
             .says("The same, as a page for people.")
             .gives_media(200, "text/html")
-            .to(page),
+            .to(move || async move { Html(render(&document())) }),
     ]
-}
-
-async fn page() -> Html<String> {
-    Html(render(&document()))
 }
 
 /// A page around some content.
@@ -175,6 +172,7 @@ fn pretty(json: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::document;
 
     #[test]
     fn the_page_holds_every_route_and_no_markup_of_others() {

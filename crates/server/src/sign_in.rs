@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::auth::{Remote, Signed, refuse_agents, same_origin, set_cookie};
 use crate::body::{self, Form, Query};
-use crate::console::{Text, go, show};
 use crate::error::Problem;
+use crate::html::{Text, go, show};
 use crate::idempotent::Once;
 use crate::route::{Route, Who, form, page, post};
 
@@ -114,15 +114,6 @@ async fn sign_in(
     let device_id = Device::id_of(&secret).to_string();
     let signed_in = SignedIn { device_id, secret: secret.expose().to_owned() };
     Ok(Once((StatusCode::CREATED, Json(signed_in))))
-}
-
-/// The sign-in link for a browser, at the address people reach the server under.
-pub(crate) fn sign_in_url(app: &App, remote: Remote, headers: &HeaderMap, link: &Secret) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let scheme = if remote.is_https() { "https" } else { "http" };
-    let here = || format!("{scheme}://{host}");
-    let base = app.settings.url.clone().unwrap_or_else(here);
-    format!("{}/sign-in?link={}", base.trim_end_matches('/'), link.expose())
 }
 
 async fn accept(app: &App, remote: Remote, fields: &SignIn) -> Result<Secret, Problem> {

@@ -36,10 +36,19 @@ pub(crate) fn edited(mut proposed: Proposed, action: &Action) -> Proposed {
 pub(crate) fn waiting(waiting: Waiting, card: &Card) -> Proposed {
     Proposed::Waiting {
         approval_id: card.approval.to_string(),
+        action_id: None,
         expires_at: card.expires_at.to_string(),
         confirmation: Confirmation::from(card),
         judgement: Box::new(waiting.judgement),
     }
+}
+
+/// The same about an action that a worker does once it is agreed to.
+pub(crate) fn waiting_to_run(mut proposed: Proposed, id: String) -> Proposed {
+    if let Proposed::Waiting { action_id, .. } = &mut proposed {
+        *action_id = Some(id);
+    }
+    proposed
 }
 
 /// A bounded run of an agent.

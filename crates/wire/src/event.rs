@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::approval::{ApprovalCard, ApprovalState};
+use crate::execution::ExecutionState;
 use crate::proposed::Outcome;
+use crate::work::Stream;
 
 /// A live event. A stream of server-sent events has its name as `event` and the rest as `data`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +32,12 @@ pub enum Event {
     ActionAllowed { action_id: String, session_id: Option<String> },
     /// An action ran or failed.
     ActionReported { action_id: String, session_id: Option<String>, state: Outcome },
+    /// A worker has begun an action.
+    ActionBegan { action_id: String, session_id: Option<String> },
+    /// A piece of the output of an action that runs. The agent gets it as it was, people redacted.
+    ActionPiece { action_id: String, session_id: Option<String>, stream: Stream, text: String },
+    /// An action that was given to a worker is over; its result is asked for by its id.
+    ActionEnded { action_id: String, session_id: Option<String>, state: ExecutionState },
     /// A session began.
     SessionStarted { session_id: Option<String> },
     /// A session waits for a person to let it go on.
@@ -64,6 +72,9 @@ impl Event {
             Self::ApprovalSettled { .. } => "approval_settled",
             Self::ActionAllowed { .. } => "action_allowed",
             Self::ActionReported { .. } => "action_reported",
+            Self::ActionBegan { .. } => "action_began",
+            Self::ActionPiece { .. } => "action_piece",
+            Self::ActionEnded { .. } => "action_ended",
             Self::SessionStarted { .. } => "session_started",
             Self::SessionPaused { .. } => "session_paused",
             Self::SessionResumed { .. } => "session_resumed",

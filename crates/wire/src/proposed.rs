@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::approval::Confirmation;
+use crate::execution::Execution;
 
 /// The result of a proposal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +36,9 @@ pub enum Proposed {
     Waiting {
         /// The id of the question.
         approval_id: String,
+        /// The id that the action has once it is agreed to, where a worker is to do it then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action_id: Option<String>,
         /// From when on silence is a refusal.
         expires_at: String,
         /// The question in the words of the browser agent.
@@ -42,6 +46,10 @@ pub enum Proposed {
         /// The judgement of the server.
         judgement: Box<Judgement>,
     },
+    /// It was given to a worker and is not over yet: ask for it by its id, or listen.
+    Executing(Box<Execution>),
+    /// A worker has done it, or it is over in another way.
+    Executed(Box<Execution>),
 }
 
 /// The basis on which an action may run: the person or setting that agreed to it.

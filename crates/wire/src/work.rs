@@ -398,6 +398,10 @@ pub enum FromWorker {
         /// The folder in which it works.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workspace: Option<String>,
+        /// A name that its process has drawn for itself: with the same key and the same name it is
+        /// the same worker after a connection was lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instance: Option<String>,
     },
     /// Work has begun.
     Began {

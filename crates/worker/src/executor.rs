@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use countersign_core::Action;
-use countersign_wire::work::{ExecutorKind, Stream, WorkFile, WorkResult};
+use countersign_wire::work::{Element, ExecutorKind, Stream, WorkFile, WorkResult};
 
 use crate::permit::Permit;
 
@@ -23,6 +23,15 @@ pub trait Executor: Send + Sync {
 
     /// Does what was permitted, and returns how it ended. Never runs anything else in its place.
     fn execute(&self, permit: Permit, running: Running<'_>) -> WorkResult;
+
+    /// Describes an element of a session's page, or the page itself where none is named.
+    ///
+    /// # Errors
+    /// There is no page, or no such element on it.
+    fn describe(&self, session_id: &str, reference: Option<&str>) -> Result<Element, NotPermitted> {
+        let _ = (session_id, reference);
+        Err(NotPermitted("there is no page".to_owned()))
+    }
 
     /// Drops everything that belongs to a session, which is over.
     fn end_session(&self, session_id: &str) {

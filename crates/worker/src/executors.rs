@@ -1,8 +1,8 @@
 //! The executors of a worker, by the kind of work that they do.
 
-use countersign_wire::work::{Ended, ExecutorKind, WorkResult};
+use countersign_wire::work::{Element, Ended, ExecutorKind, WorkResult};
 
-use crate::executor::{Executor, Running};
+use crate::executor::{Executor, NotPermitted, Running};
 use crate::permit::Permit;
 
 /// The executors of a worker, by the kind of work that they do.
@@ -56,6 +56,21 @@ impl Executors {
                 let message = format!("this worker does no `{action}` actions");
                 WorkResult::because(Ended::Refused, "NotSupported", message)
             }
+        }
+    }
+
+    /// Describes an element of a session's page, or the page itself where none is named.
+    ///
+    /// # Errors
+    /// There is no page, or no such element on it.
+    pub fn describe(
+        &self,
+        session_id: &str,
+        reference: Option<&str>,
+    ) -> Result<Element, NotPermitted> {
+        match self.of(ExecutorKind::Browser) {
+            Some(browser) => browser.describe(session_id, reference),
+            None => Err(NotPermitted("this worker has no browser".to_owned())),
         }
     }
 

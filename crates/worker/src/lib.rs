@@ -15,6 +15,7 @@ use std::io;
 
 #[cfg(unix)]
 mod applescript;
+mod browser;
 #[cfg(unix)]
 mod environment;
 mod executor;
@@ -42,6 +43,7 @@ mod supervisor;
 #[cfg(unix)]
 mod workspace;
 
+pub use browser::{BrowserSettings, Browsers, NotDescribed, Resolver, Sandbox};
 #[cfg(unix)]
 pub use environment::loads_code;
 pub use executor::{Controller, Executor, NotPermitted, Running, Stop};
@@ -80,4 +82,11 @@ pub fn executors(settings: &Settings) -> io::Result<Executors> {
 #[cfg(not(unix))]
 pub fn executors(_: &Settings) -> io::Result<Executors> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "a worker needs Unix"))
+}
+
+/// Nothing is supervised where there are no commands.
+#[cfg(not(unix))]
+#[must_use]
+pub const fn supervise_if_asked() -> bool {
+    false
 }

@@ -156,6 +156,23 @@ fn a_policy_that_is_too_old_changed_or_somebody_elses_closes_the_gate() {
 }
 
 #[test]
+fn a_machine_that_never_got_the_policy_is_told_what_is_wrong_and_is_left_by_uninstalling() {
+    let server = serving("safety: {enabled: true}\n");
+    let machine = Machine::new(&server, &server.owner().key("agent"));
+    assert!(machine.run(&["install", "claude-code", "--yes"], "").status.success());
+    machine.configure("", "");
+    drop(server);
+    let output = machine.run(&["doctor", "--json"], "");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let checks = found["rollout"]["checks"].as_array().expect("checks");
+    let server = checks.iter().find(|check| check["name"] == "server").expect("a check");
+    assert_eq!(server["ok"], json!(false), "{found}");
+    let left = machine.run(&["uninstall", "claude-code", "--yes"], "");
+    assert!(left.status.success(), "{left:?}");
+}
+
+#[test]
 fn a_policy_that_is_only_too_old_is_left_to_the_host_where_the_organisation_says_so() {
     const OLD: &str = ", policy_refresh: 0, policy_max_age: 0";
     let rules = "overrides: {shell.git.force-push: block}\n";

@@ -8,15 +8,31 @@ use countersign_gate::process::{Process, Processes, System, agents};
 /// Shells by which hosts start hooks.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "busybox"];
 
-/// The host's process, if the system reports it: our parent, or its parent where that is a shell in
-/// between.
+/// The number of shells between a hook and its host that are looked through: the host's own, the one
+/// that `install` puts around the hook, and their subshells.
+const MOST_SHELLS: usize = 16;
+
+/// The host's process, if the system reports it: our parent, or the first process that is not a
+/// shell for one command.
 pub(super) fn process() -> Option<Process> {
     let system = System;
-    let parent = system.parent(std::process::id())?;
-    let between = is_shell(parent) && runs_a_command(parent, system);
-    let host = if between { system.parent(parent).unwrap_or(parent) } else { parent };
+    let host = behind_shells(system.parent(std::process::id())?, system);
     // Process 1 is the ancestor of every process: if it were the agent, nobody could answer.
-    Process::of(if host > 1 { host } else { parent }, &system).filter(|process| process.pid > 1)
+    Process::of(host, &system).filter(|process| process.pid > 1)
+}
+
+fn behind_shells(parent: u32, system: System) -> u32 {
+    let mut host = parent;
+    for _ in 0..MOST_SHELLS {
+        if !(is_shell(host) && runs_a_command(host, system)) {
+            break;
+        }
+        match system.parent(host) {
+            Some(next) if next > 1 => host = next,
+            Some(_) | None => break,
+        }
+    }
+    host
 }
 
 /// The name of an agent's run outside of a session: the same for every hook of one run, and unique
@@ -45,12 +61,26 @@ pub(crate) fn machine_name() -> Option<String> {
 /// process starts counts as a person. Only reads the folder once it is done. If the folder cannot
 /// be written, no decision changes: the agent is then known from its first question on.
 pub(crate) fn register(data: &Path) {
-    if let Some(agent) = process() {
+    if let Some(agent) = process().filter(|agent| !is_our_program(agent.pid)) {
         let _ = agents::register(data, agent, &System);
     }
 }
 
+/// Reports whether a process runs this very program: a person's `doctor` starts hooks to try them
+/// and is not an agent. Under an agent, that agent is known from its own hooks.
+fn is_our_program(pid: u32) -> bool {
+    let program = |process: &str| std::fs::read_link(format!("/proc/{process}/exe")).ok();
+    program("self").is_some_and(|own| program(&pid.to_string()) == Some(own))
+}
+
+/// Reports whether a process is a shell, by its name or, for a script, by its program.
 fn is_shell(pid: u32) -> bool {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let program = program.file_name().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    has_shell_name(pid) || SHELLS.contains(&program)
+}
+
+fn has_shell_name(pid: u32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     SHELLS.contains(&name.trim_end())
 }
@@ -60,7 +90,8 @@ fn is_shell(pid: u32) -> bool {
 fn runs_a_command(pid: u32, system: System) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let leads = system.traits(pid).is_some_and(|traits| traits.session == pid);
-    is_command(&words, leads)
+    // A script that is started by its own path, as Cline's hook is, has its own name.
+    !has_shell_name(pid) || is_command(&words, leads)
 }
 
 fn is_command(words: &[u8], leads_its_session: bool) -> bool {

@@ -20,16 +20,16 @@ use serde::{Deserialize, Serialize};
 
 use super::JudgedAction;
 use super::journal::Journal;
-use super::open::server_name;
 use crate::client::{Address, Client};
-use crate::hook::{Options, Unreachable, is_url};
+use crate::connection::server_name;
+use crate::hook_options::{Options, Unreachable, is_url};
 use crate::show::one_line;
 use crate::{data, moment, settings};
 
 /// The file in the data folder with the quorum rules that the server last sent.
 const QUORUM: &str = "quorum.json";
-/// The time after which they are fetched again.
-const FRESH: std::time::Duration = std::time::Duration::from_hours(1);
+/// The time after which they are fetched again: as often as the organisation's policy.
+const FRESH: std::time::Duration = std::time::Duration::from_mins(5);
 
 /// The decision about an action about which nobody could be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,13 +166,26 @@ impl Learned {
     }
 }
 
-/// Caches the quorum rules of a remote server, for when it cannot be reached; at most once an hour.
+/// Caches the quorum rules of a remote server, for when it cannot be reached, unless they were
+/// fetched shortly before.
 ///
 /// # Errors
 /// The server does not send them, or they cannot be stored.
 pub(super) async fn learn(client: &Client, folder: &Path, server: &str) -> Result<()> {
     let is_known = |known: Option<Learned>| known.is_some_and(|known| known.is_fresh(server));
-    if !is_url(server) || Learned::read(folder).is_ok_and(is_known) {
+    if Learned::read(folder).is_ok_and(is_known) {
+        Ok(())
+    } else {
+        fetch(client, folder, server).await
+    }
+}
+
+/// Caches the quorum rules of a remote server as they are now.
+///
+/// # Errors
+/// The server does not send them, or they cannot be stored.
+pub(super) async fn fetch(client: &Client, folder: &Path, server: &str) -> Result<()> {
+    if !is_url(server) {
         return Ok(());
     }
     let mut said = client.get(path::QUORUM).await?;

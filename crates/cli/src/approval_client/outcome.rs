@@ -51,9 +51,10 @@ pub(super) fn agreed(spent: Proposed, edited: Option<Action>, session: Option<&s
             let edited = edited.map(Box::new);
             Outcome::Agreed(Permitted { edited, ..Permitted::of(action_id, by, session) })
         }
-        Proposed::Permitted { .. } | Proposed::Waiting { .. } => {
-            Outcome::Refused(OTHER_ACTION.to_owned())
-        }
+        Proposed::Permitted { .. }
+        | Proposed::Waiting { .. }
+        | Proposed::Executing(_)
+        | Proposed::Executed(_) => Outcome::Refused(OTHER_ACTION.to_owned()),
     }
 }
 

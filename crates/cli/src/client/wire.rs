@@ -43,6 +43,18 @@ pub(crate) async fn open(
     address: &Address,
     tls: Option<&Arc<ClientConfig>>,
 ) -> Result<Sender, ClientError> {
+    let made = http1::handshake(TokioIo::new(connected(address, tls).await?)).await;
+    let (sender, connection) = made.map_err(|error| broken(&error))?;
+    // Ends with the response's body, or when its receiver is dropped.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// Connects, with TLS where the address says so.
+pub(super) async fn connected(
+    address: &Address,
+    tls: Option<&Arc<ClientConfig>>,
+) -> Result<Connected, ClientError> {
     let nobody = |error: &io::Error| {
         let why = reason(error);
         match address {
@@ -54,18 +66,13 @@ pub(crate) async fn open(
             }
         }
     };
-    let connected = match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
+    match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
         Ok(connected) => connected.map_err(|error| {
             let encryption = error.get_ref().and_then(|cause| cause.downcast_ref());
             encryption.map_or_else(|| nobody(&error), |cause| untrusted(address, cause))
-        })?,
-        Err(_) => return Err(nobody(&io::ErrorKind::TimedOut.into())),
-    };
-    let made = http1::handshake(TokioIo::new(connected)).await;
-    let (sender, connection) = made.map_err(|error| broken(&error))?;
-    // Ends with the response's body, or when its receiver is dropped.
-    tokio::spawn(connection);
-    Ok(sender)
+        }),
+        Err(_) => Err(nobody(&io::ErrorKind::TimedOut.into())),
+    }
 }
 
 /// Whether something is at a socket's path that cannot be connected to. Nothing listens where there
@@ -83,7 +90,8 @@ pub(crate) fn broken(error: &hyper::Error) -> ClientError {
 /// The error of a server whose identity could not be verified.
 fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
     use rustls::CertificateError::{
-        BadSignature, NotValidForName, NotValidForNameContext, UnknownIssuer,
+        self, BadSignature, Expired, ExpiredContext, NotValidForName, NotValidForNameContext,
+        NotValidYet, NotValidYetContext, UnknownIssuer,
     };
     let why = match cause {
         rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
@@ -94,6 +102,17 @@ fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
         rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
             format!("its certificate is for another name ({cause})")
         }
+        rustls::Error::InvalidCertificate(
+            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+        ) => format!(
+            "by the clock of this machine its certificate is not valid now: is the clock wrong, or \
+             was it not renewed? ({cause})"
+        ),
+        // `openssl req -x509` makes one of these unless it is told otherwise.
+        rustls::Error::InvalidCertificate(CertificateError::Other(_)) => format!(
+            "its certificate is not one for a server; it may be that of an authority \
+             (`CA:TRUE`) ({cause})"
+        ),
         other => other.to_string(),
     };
     ClientError::Untrusted(format!("{address} cannot be trusted: {why}"))
@@ -109,15 +128,15 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
+/// A connection.
+pub(crate) type Connected = Box<dyn Stream>;
+
 /// A stream of bytes in both directions.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-async fn connect(
-    address: &Address,
-    tls: Option<&Arc<ClientConfig>>,
-) -> io::Result<Box<dyn Stream>> {
+async fn connect(address: &Address, tls: Option<&Arc<ClientConfig>>) -> io::Result<Connected> {
     match address {
         Address::Socket(path) => socket(path).await,
         Address::Plain { host, port } => Ok(Box::new(tcp(host, *port).await?)),
@@ -144,13 +163,38 @@ async fn tcp(host: &Host, port: u16) -> io::Result<TcpStream> {
 }
 
 #[cfg(unix)]
-async fn socket(path: &Path) -> io::Result<Box<dyn Stream>> {
+async fn socket(path: &Path) -> io::Result<Connected> {
     let name = countersign_server::SocketName::of(path)?;
     Ok(Box::new(tokio::net::UnixStream::connect(name.path()).await?))
 }
 
 #[cfg(not(unix))]
-async fn socket(_: &Path) -> io::Result<Box<dyn Stream>> {
+async fn socket(_: &Path) -> io::Result<Connected> {
     let why = "this system has no such sockets: name a URL with --server";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::{CertificateError, OtherError};
+
+    use super::*;
+
+    fn said(cause: CertificateError) -> String {
+        let address = Address::parse("https://gate.example.com").unwrap();
+        untrusted(&address, &rustls::Error::InvalidCertificate(cause)).to_string()
+    }
+
+    #[test]
+    fn a_certificate_that_cannot_be_used_is_explained_in_words() {
+        let other = OtherError(Arc::new(io::Error::other("CaUsedAsEndEntity")));
+        let text = said(CertificateError::Other(other));
+        assert!(text.contains("an authority (`CA:TRUE`)"), "{text}");
+        for cause in [CertificateError::Expired, CertificateError::NotValidYet] {
+            let text = said(cause);
+            assert!(text.contains("is the clock wrong"), "{text}");
+        }
+    }
 }

@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::card::Shown as _;
 use crate::client::{Address, Client, ClientError, Event, Heard, Server, block_on, listen};
+use crate::data::URL;
 use crate::exit::Exit;
 use crate::listing::{self, OwnerFilter, part, print_json};
 use crate::moment::{self, now};
-use crate::serving::URL;
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
@@ -349,7 +349,13 @@ fn about(event: Live, paint: Paint) -> (Option<String>, String) {
             let feedback = feedback.map(|feedback| format!(", {}", one_line(&feedback)));
             (Some(approval_id), format!("{state}{}", feedback.unwrap_or_default()))
         }
-        Live::ActionAllowed { action_id, .. } => (Some(action_id), nothing),
+        Live::ActionAllowed { action_id, .. } | Live::ActionBegan { action_id, .. } => {
+            (Some(action_id), nothing)
+        }
+        Live::ActionPiece { action_id, text, .. } => {
+            (Some(action_id), one_line(&text).into_owned())
+        }
+        Live::ActionEnded { action_id, state, .. } => (Some(action_id), state.as_str().to_owned()),
         Live::ActionReported { action_id, state, .. } => {
             (Some(action_id), state.as_str().to_owned())
         }

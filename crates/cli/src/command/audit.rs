@@ -17,12 +17,12 @@ use countersign_gate::clock::{MonotonicClock, System, Timestamp};
 use countersign_gate::config::Erasure;
 use countersign_gate::id::UserId;
 use countersign_gate::keyring::Keyring;
-use countersign_gate::store::{RecordQuery, Sqlite, Store};
+use countersign_gate::store::{self, RecordQuery, Store, StoreUrl};
 use pollster::block_on;
 use serde_json::json;
 
 use crate::ask::{self, Answer};
-use crate::data::{self, Data};
+use crate::data::{self, Data, RECORD_KEPT};
 use crate::exit::Exit;
 use crate::{serving, settings};
 
@@ -142,7 +142,7 @@ impl Verify {
             self.expect.iter().map(|noted| parse_noted(noted)).collect::<Result<Vec<_>>>()?;
         let mut progress = Progress::new(block_on(store.chain())?.end().number);
         let mut tell = |number| progress.at(number);
-        let report = block_on(audit::check(&store, &keyring.public(), &noted, &mut tell))?;
+        let report = block_on(audit::check(&*store, &keyring.public(), &noted, &mut tell))?;
         progress.clear();
         let mut out = io::stdout().lock();
         if self.json {
@@ -159,8 +159,7 @@ impl BeginAnew {
         let folder = self.data.writable()?;
         let _claim = serving::claim(&folder)?;
         let keyring = Keyring::existing(&folder)?;
-        let database = data::database(&folder);
-        let damage = damage_of(&database, &keyring)?;
+        let damage = damage_of(&folder, &keyring)?;
         if damage.is_empty() {
             bail!("the record is intact: there is nothing to set aside");
         }
@@ -170,7 +169,8 @@ impl BeginAnew {
                 damage.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
             );
         }
-        let copy = Sqlite::danger_begin_anew(&database, &keyring, &System, &damage)?;
+        let url = StoreUrl::in_folder(&folder);
+        let copy = url.danger_begin_anew(&keyring, &System, &damage)?;
         let mut out = io::stdout().lock();
         writeln!(out, "started a new record, which says what was wrong with the old one")?;
         if let Some(copy) = copy {
@@ -181,12 +181,12 @@ impl BeginAnew {
 }
 
 /// Returns the damage of the record; a database that is gone has lost all of it.
-fn damage_of(database: &Path, keyring: &Keyring) -> Result<Vec<Damage>> {
-    if !database.is_file() {
+fn damage_of(folder: &Path, keyring: &Keyring) -> Result<Vec<Damage>> {
+    if !data::database(folder).is_file() {
         return Ok(vec![Damage::NoEnd]);
     }
-    let store = Sqlite::read_only(database)?;
-    Ok(block_on(audit::check(&store, &keyring.public(), &[], &mut |_| {}))?.damage)
+    let store = store::open_read_only(&StoreUrl::in_folder(folder))?;
+    Ok(block_on(audit::check(&*store, &keyring.public(), &[], &mut |_| {}))?.damage)
 }
 
 impl Export {
@@ -205,7 +205,9 @@ impl Export {
             None => Box::new(BufWriter::new(io::stdout().lock())),
         };
         loop {
-            for_each(&store, &mut query, |record| Ok(writeln!(out, "{}", audit::export(record))?))?;
+            for_each(&*store, &mut query, |record| {
+                Ok(writeln!(out, "{}", audit::export(record))?)
+            })?;
             out.flush()?;
             if !self.follow {
                 return Ok(Exit::Done);
@@ -238,14 +240,14 @@ impl Erase {
                  another administrator erases by `countersign users erase`"
             );
         }
-        if self.data.folder()?.join(serving::RECORD_KEPT).try_exists()? {
+        if self.data.folder()?.join(RECORD_KEPT).try_exists()? {
             bail!("nothing was erased: the policy of this folder's server keeps the record");
         }
         let store = self.data.write()?;
         let seen = block_on(store.chain())?.end().at;
         let clock = MonotonicClock::new(Arc::new(System), seen);
         let by = by();
-        let erased = block_on(audit::erase(&store, &clock, &user, &by))?;
+        let erased = block_on(audit::erase(&*store, &clock, &user, &by))?;
         writeln!(io::stdout(), "erased the content of {erased} records about {user}")?;
         Ok(Exit::Done)
     }

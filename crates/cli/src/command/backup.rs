@@ -11,7 +11,7 @@ use countersign_gate::audit;
 use countersign_gate::bytes::Hash;
 use countersign_gate::clock::{Clock as _, System};
 use countersign_gate::keyring::Keyring;
-use countersign_gate::store::Sqlite;
+use countersign_gate::store::{self, StoreUrl};
 use pollster::block_on;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -80,16 +80,16 @@ struct About {
 
 impl Backup {
     pub(super) fn run(self) -> Result<Exit> {
-        let (store, keyring) = self.data.read()?;
+        let (_, keyring) = self.data.read()?;
         let folder = self.data.folder()?;
         if self.key.as_ref().is_some_and(|key| key.starts_with(&self.to)) {
             bail!("the key must not be in the copy: together they reveal everything");
         }
         make_private(&self.to)?;
         let copy = data::database(&self.to);
-        let head = store.copy_into(&copy, &keyring)?;
+        let head = StoreUrl::in_folder(&folder).copy_into(&copy, &keyring)?;
         let files = copy_tree(&folder.join(FILES), &self.to.join(FILES))?;
-        prove(&copy, &keyring)?;
+        prove(&self.to, &keyring)?;
         let about = About {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -126,13 +126,12 @@ impl Restore {
         if digest(&copy)? != about.database {
             bail!("the database in `{}` is not the one that was copied", self.from.display());
         }
-        prove(&copy, &keyring)?;
+        prove(&self.from, &keyring)?;
         let folder = self.data.folder()?;
         make_empty(&folder)?;
         let _claim = serving::claim(&folder)?;
-        let database = data::database(&folder);
-        copy_private(&copy, &database)?;
-        copy_private(&Sqlite::note_of(&copy), &Sqlite::note_of(&database))?;
+        copy_private(&copy, &data::database(&folder))?;
+        copy_private(&store::note_in(&self.from), &store::note_in(&folder))?;
         copy_tree(&self.from.join(FILES), &folder.join(FILES))?;
         // Last, because a folder without its key is not used.
         copy_key(&self.key, &folder.join(Keyring::FILE))?;
@@ -157,10 +156,10 @@ fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{many}")
 }
 
-/// Refuses a database whose record is damaged.
-fn prove(database: &Path, keyring: &Keyring) -> Result<()> {
-    let store = Sqlite::read_only(database)?;
-    let report = block_on(audit::check(&store, &keyring.public(), &[], &mut |_| {}))?;
+/// Refuses a folder whose record is damaged.
+fn prove(folder: &Path, keyring: &Keyring) -> Result<()> {
+    let store = store::open_read_only(&StoreUrl::in_folder(folder))?;
+    let report = block_on(audit::check(&*store, &keyring.public(), &[], &mut |_| {}))?;
     match report.damage.first() {
         None => Ok(()),
         Some(first) => {
@@ -201,8 +200,8 @@ fn make_empty(folder: &Path) -> Result<()> {
         make_private(folder)?;
     }
     data::check_private(folder)?;
-    let database = data::database(folder);
-    for taken in [&database, &Sqlite::note_of(&database), &folder.join(Keyring::FILE)] {
+    let files = [data::database(folder), store::note_in(folder), folder.join(Keyring::FILE)];
+    for taken in files {
         if taken.try_exists()? {
             bail!("`{}` exists: restore into a separate folder", taken.display());
         }

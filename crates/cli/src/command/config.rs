@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use crate::beneath::Root;
 use crate::context_options::ContextOptions;
 use crate::exit::Exit;
-use crate::settings::{self, Layer, PROJECT};
+use crate::layer::{self, Layer, PROJECT};
+use crate::settings;
 use crate::show::one_line;
 
 /// Check, show or create the configuration
@@ -70,7 +71,7 @@ fn layers() -> Result<Vec<Layer>> {
 
 fn check(file: Option<&Path>) -> Result<Exit> {
     let layers = match file {
-        Some(file) => vec![settings::layer_at(file)?],
+        Some(file) => vec![layer::layer_at(file)?],
         None => layers()?,
     };
     let mut report = states(&layers, "valid");
@@ -225,7 +226,7 @@ fn item_text(item: &Value) -> String {
 }
 
 fn init_user() -> Result<Exit> {
-    let path = settings::user_path().ok_or_else(|| anyhow!("no $HOME to put it in"))?;
+    let path = layer::user_path().ok_or_else(|| anyhow!("no $HOME to put it in"))?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", shown(folder)))?;
     }

@@ -25,9 +25,10 @@ use tokio::sync::oneshot;
 use url::Url;
 
 use crate::client::{Address, Client, Trust};
+use crate::data::SOCKET;
 use crate::exit::Exit;
 use crate::listing::{field, part};
-use crate::serving::{Plan, SOCKET, Serving};
+use crate::serving::{Plan, Serving};
 
 mod agent;
 mod person;

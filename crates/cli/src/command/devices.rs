@@ -9,12 +9,12 @@ use countersign_gate::secret::Secret;
 use countersign_wire::path;
 use serde_json::{Value, json};
 
-use crate::approval_client::{KEY, key};
 use crate::client::{Address, Client, MACHINE, Server, block_on};
+use crate::connection::{KEY, key};
+use crate::data::URL;
 use crate::exit::Exit;
 use crate::listing::{field, items, part, print_json, with_query};
 use crate::moment::{self, now};
-use crate::serving::URL;
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 

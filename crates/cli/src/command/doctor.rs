@@ -4,8 +4,7 @@
 //! once with a harmless one, and its answer is read as the host would read it.
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -17,23 +16,27 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::hook::{Known, known};
-use super::install::{program, project, read, usual_seconds};
+use super::install::{program, project, read, usual_seconds_here};
 use super::wrap;
-use crate::approval_client::server_name;
 use crate::client::{Client, DEVICE, Server, block_on};
-use crate::context_options::home;
+use crate::connection::server_name;
 use crate::exit::Exit;
+use crate::home::home;
+use crate::hook_options::Options;
 use crate::host::install::{Change, Installed, Scope};
-use crate::host::{HOSTS, HookOutput, Host, Tested};
+use crate::host::{HOSTS, HookOutput, Host};
+use crate::layer::local_layers;
 use crate::mcp::wrap::unguarded;
 use crate::show::one_line;
 use crate::{data, settings};
 
 mod rollout;
 mod start;
+mod version;
 
 use rollout::Rollout;
-use start::{run, start};
+use start::start;
+use version::{VersionState, version_of};
 
 /// A command that every configuration blocks.
 const DANGER: &str = "rm -rf /";
@@ -44,7 +47,8 @@ const HARMLESS: &str = "ls";
 /// Runs every installed hook with a call that must be stopped and one that must not, and reads the
 /// answers as the host does. Where hooks are configured to use a server, it tests the server as
 /// they use it: its certificate, the key, the clock, the version; and the server stores the result.
-/// Exits with 1 when something installed does not guard, or that server cannot be used.
+/// Exits with 1 when something installed does not guard, a host that was named has no hook, or that
+/// server cannot be used.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Only this host
@@ -72,6 +76,8 @@ struct Findings {
     server: ServerState,
     /// The server that hooks are configured to use, if one is named.
     rollout: Option<Rollout>,
+    /// The host that was named, if it has no hook.
+    without_hook: Option<&'static str>,
     /// True when this shell has the secret with which a person answers.
     has_device: bool,
     hosts: Vec<HostState>,
@@ -98,12 +104,6 @@ struct HostState {
 }
 
 #[derive(Debug, Serialize)]
-struct VersionState {
-    version: String,
-    tested: bool,
-}
-
-#[derive(Debug, Serialize)]
 struct HookState {
     scope: &'static str,
     path: String,
@@ -124,15 +124,19 @@ impl Doctor {
             None => HOSTS.to_vec(),
         };
         let mut states = Vec::new();
+        // Once: it may have to ask a server that does not answer.
+        let seconds = usual_seconds_here()?;
         for host in hosts {
-            states.push(self.host_state(host)?);
+            states.push(self.host_state(host, seconds)?);
         }
-        let rollout = self.rollout(&states)?;
+        let without_hook = self.without_hook(&states);
+        let rollout = self.rollout(&states, without_hook)?;
         let findings = Findings {
             binary: program(Scope::User)?,
             version: env!("CARGO_PKG_VERSION"),
             server: self.server_state(),
             rollout,
+            without_hook,
             has_device: std::env::var_os(DEVICE).is_some_and(|secret| !secret.is_empty()),
             hosts: states,
         };
@@ -160,21 +164,34 @@ impl Doctor {
 
     /// Tries the server that hooks are configured to use. A project's configuration does not count
     /// there.
-    fn rollout(&self, hosts: &[HostState]) -> Result<Option<Rollout>> {
+    fn rollout(
+        &self,
+        hosts: &[HostState],
+        without_hook: Option<&'static str>,
+    ) -> Result<Option<Rollout>> {
         // A policy that the server does not serve is reported as a failed check.
-        let layers = settings::layers(&Context::default()).or_else(|_| settings::local_layers())?;
-        let options = settings::hook_of(layers)?.unwrap_or_default();
+        let layers = settings::layers(&Context::default()).or_else(|_| local_layers())?;
+        let options = Options::read(&layers)?;
         let Some(server) = server_name(&options).filter(|_| !self.server.is_named()) else {
             return Ok(None);
         };
         let installed = hosts.iter().filter(|host| !host.hooks.is_empty());
-        let proved = installed.map(|host| ProvedHost {
-            host: host.host.to_owned(),
-            guards: host.hooks.iter().all(|hook| hook.guards),
-        });
-        let proved: Vec<_> = proved.collect();
+        let mut proved: Vec<_> = installed
+            .map(|host| ProvedHost {
+                host: host.host.to_owned(),
+                guards: host.hooks.iter().all(|hook| hook.guards),
+            })
+            .collect();
+        // The server is told, too: a hook that somebody removed shows on its page.
+        proved.extend(without_hook.map(|host| ProvedHost { host: host.to_owned(), guards: false }));
         let folder = data::usual_folder();
         Ok(Some(Rollout::prove(server, &options, folder.as_deref(), &proved)))
+    }
+
+    /// The host that was named, if it has no hook.
+    fn without_hook(&self, states: &[HostState]) -> Option<&'static str> {
+        let named = self.host.is_some();
+        states.first().filter(|state| named && state.hooks.is_empty()).map(|state| state.host)
     }
 
     fn server_state(&self) -> ServerState {
@@ -193,7 +210,7 @@ impl Doctor {
         }
     }
 
-    fn host_state(&self, host: &dyn Host) -> Result<HostState> {
+    fn host_state(&self, host: &dyn Host, seconds: u64) -> Result<HostState> {
         let mut hooks = Vec::new();
         let (home, project) = (home(), project()?);
         for scope in host.scopes() {
@@ -204,7 +221,7 @@ impl Doctor {
                 project: &project,
                 root: &self.root,
                 program: &program,
-                seconds: usual_seconds()?,
+                seconds,
             };
             let Ok(changes) = host.plan(&installed) else { continue };
             hooks.extend(changes.iter().filter_map(|change| look(host, &installed, change)));
@@ -274,41 +291,12 @@ fn told(reply: &HookOutput) -> String {
     if text.is_empty() { format!("it ended with {} and said nothing", reply.code) } else { text }
 }
 
-fn version_of(tested: Tested) -> Option<VersionState> {
-    let version = version(&mut Command::new(tested.program)).ok().flatten()?;
-    let (major, minor, patch) = version;
-    Some(VersionState {
-        version: format!("{major}.{minor}.{patch}"),
-        tested: (tested.from..=tested.to).contains(&version),
-    })
-}
-
-/// Returns the version that a program reports, if it reports one.
-///
-/// # Errors
-/// It cannot be started, or does not end.
-pub(crate) fn version(program: &mut Command) -> Result<Option<(u32, u32, u32)>, String> {
-    let reply = run(program.arg("--version"), None, Path::new("."))?;
-    Ok(parse_version(&reply.out).or_else(|| parse_version(&reply.err)))
-}
-
-/// Parses the first three numbers with dots between them.
-fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
-    let words = text.split(|char: char| !char.is_ascii_digit() && char != '.');
-    words.into_iter().find_map(|word| {
-        let mut numbers = word.split('.').map(str::parse);
-        match (numbers.next(), numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch))) => Some((major, minor, patch)),
-            _ => None,
-        }
-    })
-}
-
 impl Findings {
     fn exit(&self) -> Exit {
         let mut hooks = self.hosts.iter().flat_map(|host| &host.hooks);
         let usable = self.rollout.as_ref().is_none_or(Rollout::is_whole);
-        if hooks.any(|hook| !hook.guards) || !usable { Exit::Failed } else { Exit::Done }
+        let guarded = self.without_hook.is_none() && hooks.all(|hook| hook.guards);
+        if guarded && usable { Exit::Done } else { Exit::Failed }
     }
 
     fn write(&self, out: &mut impl io::Write) -> Result<()> {
@@ -394,18 +382,5 @@ impl HostState {
             )?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_found_in_what_programs_print() {
-        assert_eq!(parse_version("2.1.325 (Claude Code)\n"), Some((2, 1, 325)));
-        assert_eq!(parse_version("codex-cli 0.166.0"), Some((0, 166, 0)));
-        assert_eq!(parse_version("1.109.2\nabc\nx64"), Some((1, 109, 2)));
-        assert_eq!(parse_version("none"), None);
     }
 }

@@ -11,9 +11,10 @@ use countersign_core::{Action, Context};
 
 use super::hook::{Known, known};
 use crate::ask::{self, Answer};
-use crate::context_options::home;
 use crate::exit::Exit;
+use crate::home::home;
 use crate::host::install::{Change, Installed, Scope};
+use crate::layer::{Layer, local_layers};
 use crate::{diff, settings};
 
 /// Added to the timeout of a question, so that silence is answered before the host gives up.
@@ -95,14 +96,24 @@ impl Install {
 
 impl Uninstall {
     pub(super) fn run(self) -> Result<Exit> {
-        let steps = self.target.steps(usual_seconds()?, Change::removed)?;
+        let steps = self.target.steps(usual_seconds_here()?, Change::removed)?;
         carry_out(&steps, &self.target.how("not installed"))
     }
 }
 
 /// The seconds for which a host should wait: longer than a question does.
-pub(super) fn usual_seconds() -> Result<u64> {
-    let layers = settings::layers(&Context::default())?;
+fn usual_seconds() -> Result<u64> {
+    seconds_by(settings::layers(&Context::default())?)
+}
+
+/// The same for a look at hooks, and for their removal: by the files of this machine alone where
+/// its server does not serve the organisation's policy. `doctor` reports that by itself.
+pub(super) fn usual_seconds_here() -> Result<u64> {
+    let layers = settings::layers(&Context::default()).or_else(|_| local_layers())?;
+    seconds_by(layers)
+}
+
+fn seconds_by(layers: Vec<Layer>) -> Result<u64> {
     let set = settings::sections_of(layers.clone())?.gate.approval_timeout;
     let policy = settings::policy_of(layers)?;
     let action = Action::Shell { command: String::new(), cwd: None };

@@ -4,6 +4,8 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use countersign_gate::key::HOOK_WRITES;
+use countersign_gate::scope::WORKER;
 use countersign_wire::path;
 use serde_json::{Value, json};
 
@@ -12,9 +14,6 @@ use crate::exit::Exit;
 use crate::listing::{field, items, print_json, with_query};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
-
-/// The number of changes that a hook's key may make in a minute.
-const HOOK_WRITES: u32 = 600;
 
 /// Create, rotate and revoke the keys of agents and programs
 #[derive(Debug, Args)]
@@ -53,12 +52,15 @@ struct Create {
     #[arg(value_name = "NAME")]
     name: String,
     /// What it may propose: `shell.run`, `email.send`, `email.*`, `*` for everything
-    #[arg(long, value_name = "SCOPE", required_unless_present = "hook")]
+    #[arg(long, value_name = "SCOPE", required_unless_present_any = ["hook", "worker"])]
     scope: Vec<String>,
     /// For hooks and the MCP proxy of one developer: every action, and 600 changes a minute, as
     /// many as a session of the `coding-agent` profile has
     #[arg(long, conflicts_with_all = ["program", "scope"])]
     hook: bool,
+    /// For `countersign worker`: to be sent what was permitted and to do it, and nothing else
+    #[arg(long, conflicts_with_all = ["agent", "scope", "hook"])]
+    worker: bool,
     /// Actions per minute that may change something [default: 10, or 600 with --hook]
     #[arg(long, value_name = "NUMBER")]
     writes: Option<u32>,
@@ -176,15 +178,20 @@ fn scopes(key: &Value) -> String {
 
 impl Create {
     fn run(self) -> Result<Exit> {
-        let writes = self.writes.or(self.hook.then_some(HOOK_WRITES));
-        let scopes = if self.hook { vec!["*".to_owned()] } else { self.scope };
+        let writes = self.writes.or(self.hook.then_some(HOOK_WRITES.uses));
+        let scopes = match (self.hook, self.worker) {
+            (true, _) => vec!["*".to_owned()],
+            (false, true) => vec![WORKER.to_owned()],
+            (false, false) => self.scope,
+        };
+        let program = self.worker || self.access.program && !self.access.agent;
         let body = json!({
             "name": self.name,
             "user_id": self.bot,
             "workspace_id": self.workspace,
             "scopes": scopes,
             "writes": writes.map(|uses| json!({"uses": uses, "seconds": 60})),
-            "access": if self.access.program && !self.access.agent { "program" } else { "agent" },
+            "access": if program { "program" } else { "agent" },
             "devices": if self.any_device { "any" } else { "approved" },
             "expires_in_days": self.expires_in_days,
         });

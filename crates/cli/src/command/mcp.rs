@@ -12,7 +12,7 @@ use super::wrap;
 use crate::approval_client;
 use crate::data::Data;
 use crate::exit::Exit;
-use crate::mcp::{self, http::Upstream};
+use crate::mcp::{self, Hands, Tools, http::Upstream};
 
 /// Stand between MCP clients and their servers
 ///
@@ -73,9 +73,17 @@ struct Proxy {
 ///
 /// Its tools: `request_confirmation` asks a person, `check_action` and `explain_action` judge,
 /// `approve` answers Claude Code's `--permission-prompt-tool`. None of them answers a question
-/// that was put to a person.
+/// that was put to a person. With --tools it has hands too: each call of those is an action of one
+/// session, which a worker of a running server does once it is permitted.
 #[derive(Debug, Args)]
 struct Serve {
+    /// Tools that do something: `shell` is `bash`; `files` are `read_file`, `write_file`,
+    /// `edit_file` and `list_files`
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "GROUPS")]
+    tools: Vec<Tools>,
+    /// The session in which they do it, where a person has begun one [default: one of its own]
+    #[arg(long, value_name = "ID", requires = "tools")]
+    session: Option<String>,
     #[command(flatten)]
     data: Data,
 }
@@ -91,7 +99,7 @@ impl Mcp {
             What::Serve(serve) => {
                 let folder = serve.data.folder()?;
                 approval_client::register(&folder);
-                mcp::serve(folder)
+                mcp::serve(folder, Hands::new(serve.tools), serve.session)
             }
             What::Wrap(wrap) => wrap.run(),
             What::Unwrap(unwrap) => unwrap.run(),

@@ -11,7 +11,7 @@ use countersign_gate::approval::{self, Approval};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::keyring::PublicKey;
 use countersign_gate::proposal::Script;
-use countersign_gate::store::{Kind, Store as _};
+use countersign_gate::store::Kind;
 use pollster::block_on;
 
 use crate::data::Data;

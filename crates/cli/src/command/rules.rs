@@ -9,9 +9,9 @@ use countersign_core::rule::{self, Rule};
 use countersign_core::{Policy, Verdict};
 use serde::Serialize;
 
-use super::explain::{find, word};
 use crate::context_options::ContextOptions;
 use crate::exit::Exit;
+use crate::explanation::{find, word};
 use crate::settings;
 use crate::show::one_line;
 

@@ -52,8 +52,8 @@ fn config() -> schema::Schema {
     schema::config(&[
         ("gate", |generator| generator.subschema_for::<countersign_gate::Config>()),
         ("server", |generator| generator.subschema_for::<countersign_server::Settings>()),
-        ("hook", |generator| generator.subschema_for::<crate::hook::Options>()),
-        ("mcp", |generator| generator.subschema_for::<crate::mcp::Options>()),
+        ("hook", |generator| generator.subschema_for::<crate::hook_options::Options>()),
+        ("mcp", |generator| generator.subschema_for::<crate::mcp_options::Options>()),
         ("channels", |generator| generator.subschema_for::<Vec<Configured>>()),
     ])
 }

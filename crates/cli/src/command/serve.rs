@@ -11,9 +11,11 @@ use countersign_gate::Gate;
 use countersign_server::{Certificates, Inherited, Tls, ready, stopping};
 use tracing::level_filters::LevelFilter;
 
+use crate::command::worker::local::LocalWorker;
 use crate::data::Data;
+use crate::data::SOCKET;
 use crate::exit::Exit;
-use crate::serving::{NOT_FOR_AGENTS, Plan, SOCKET, Serving, Starter, policy};
+use crate::serving::{NOT_FOR_AGENTS, Plan, Serving, Starter, policy};
 use crate::settings;
 
 /// Run the gate as a server: agents propose, people answer, everything is recorded
@@ -55,8 +57,19 @@ pub(crate) struct Serve {
     /// Print a link that signs in one more device of the owner: for when they have lost all others
     #[arg(long)]
     invite: bool,
+    /// Run a worker beside the server, which does what is permitted in sessions of this owner, in the
+    /// current folder
+    #[arg(long, value_enum)]
+    worker: Option<WorkerPlace>,
     #[command(flatten)]
     log: Log,
+}
+
+/// The place of the server's own worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum WorkerPlace {
+    /// On this machine, started and ended with the server
+    Local,
 }
 
 /// What is logged, and how.
@@ -109,11 +122,12 @@ impl Log {
 impl Serve {
     pub(super) fn run(self) -> Result<Exit> {
         self.log.start();
-        let invite = self.invite;
+        let (invite, worker) = (self.invite, self.worker);
         let organisation = self.policy.clone();
         // Before any thread is started, because it changes the environment.
         let inherited = Inherited::from_environment()?;
         let plan = self.plan(inherited)?;
+        let socket = plan.folder.join(SOCKET);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut serving = Serving::open(plan).await?;
@@ -128,6 +142,17 @@ impl Serve {
             tokio::spawn(reload(Arc::downgrade(&serving.gate), organisation, certificates));
             tracing::info!(url = serving.bound.url(), "listening");
             ready();
+            let worker = match worker {
+                Some(WorkerPlace::Local) => Some(LocalWorker::start(&serving.gate, socket).await?),
+                None => None,
+            };
+            let stopped = async {
+                stopped.await;
+                // While the server still serves: its last results are taken.
+                if let Some(worker) = worker {
+                    worker.end().await;
+                }
+            };
             serving.run(stopped).await;
             tracing::info!("stopped");
             Ok(Exit::Done)

@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::install::{self, Step, program, project, read};
-use crate::context_options::home;
 use crate::exit::Exit;
+use crate::home::home;
 use crate::host::install::{Installed, Scope};
 use crate::host::servers::Servers;
 use crate::host::{self, Host};

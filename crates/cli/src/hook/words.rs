@@ -2,8 +2,9 @@
 
 use countersign_core::Judgement;
 
-use super::options::is_url;
-use crate::approval_client::{JudgedAction, Stranded, server_name};
+use crate::approval_client::{JudgedAction, Stranded};
+use crate::connection::server_name;
+use crate::hook_options::is_url;
 use crate::show::one_line;
 
 /// Well below the ten thousand characters at which hosts cut reasons off.

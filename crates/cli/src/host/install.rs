@@ -12,6 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::host::edit::{self, Document, To};
 use crate::quote;
 
+mod entry;
+
+pub(crate) use entry::{Entry, Line};
+use entry::{EntryKind, has_ours};
+
 /// The status line that a host shows while a hook runs: where to answer if it waits.
 pub(crate) const WAITS: &str =
     "Countersign; if this waits, answer in its console or with `countersign watch`";
@@ -113,159 +118,6 @@ impl Installed<'_> {
 
 fn line((program, words): &(String, Vec<String>)) -> String {
     quote::join(std::iter::once(program).chain(words).map(String::as_str))
-}
-
-/// Items to add to a list in a shared file.
-#[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    keys: Vec<String>,
-    items: Vec<Value>,
-    kind: EntryKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EntryKind {
-    /// A hook, recognised by the command that it runs.
-    Hook,
-    /// Adjacent texts, recognised by being equal to ours.
-    Run,
-}
-
-impl Entry {
-    /// Returns an entry of one hook.
-    pub(crate) fn new(keys: &[&str], item: Value) -> Self {
-        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        Self { keys, items: vec![item], kind: EntryKind::Hook }
-    }
-
-    /// Returns an entry of several texts.
-    pub(crate) fn run(keys: &[&str], items: Vec<Value>) -> Self {
-        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        Self { keys, items, kind: EntryKind::Run }
-    }
-
-    fn path(&self) -> Vec<To<'_>> {
-        self.keys.iter().map(|key| To::Key(key)).collect()
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.keys.iter().map(String::as_str).collect()
-    }
-
-    fn list(&self, document: &Document) -> Vec<Value> {
-        match document.get(&self.path()) {
-            Some(Value::Array(items)) => items,
-            _ => Vec::new(),
-        }
-    }
-
-    /// Reports whether the entry is in the document, unchanged and only once.
-    fn is_in(&self, document: &Document, host: &str) -> bool {
-        let list = self.list(document);
-        match self.kind {
-            EntryKind::Run => run_at(&list, &self.items).is_some(),
-            EntryKind::Hook => {
-                let ours: Vec<_> = list.iter().filter(|item| has_ours(item, host)).collect();
-                ours.len() == self.items.len() && ours.iter().zip(&self.items).all(|(a, b)| *a == b)
-            }
-        }
-    }
-
-    /// The path below the list to the last item of ours.
-    fn last(&self, document: &Document, host: &str) -> Option<Vec<To<'static>>> {
-        let list = self.list(document);
-        list.iter().enumerate().rev().find_map(|(at, item)| {
-            let handlers = item.get("hooks").and_then(Value::as_array);
-            let Some(handlers) = handlers else {
-                return is_ours(item, host).then(|| vec![To::At(at)]);
-            };
-            let mine = handlers.iter().rposition(|handler| is_ours(handler, host))?;
-            // Handlers of others in the same group stay, and the group with them.
-            if handlers.iter().all(|handler| is_ours(handler, host)) {
-                return Some(vec![To::At(at)]);
-            }
-            Some(vec![To::At(at), To::Key("hooks"), To::At(mine)])
-        })
-    }
-
-    /// Removes the items from the last to the first, so that the first one still shows whether the
-    /// list existed before.
-    fn take_away(&self, mut document: Document, host: &str) -> Result<Option<Document>> {
-        let run = run_at(&self.list(&document), &self.items);
-        let run = run.filter(|_| self.kind == EntryKind::Run);
-        let mut run = run.into_iter().flat_map(|at| (at..at + self.items.len()).rev());
-        loop {
-            let below = match self.kind {
-                EntryKind::Run => run.next().map(|at| vec![To::At(at)]),
-                EntryKind::Hook => self.last(&document, host),
-            };
-            let Some(below) = below else { return Ok(Some(document)) };
-            let mut path = self.path();
-            path.extend(below);
-            let Some(less) = document.remove(&path)? else { return Ok(None) };
-            document = less;
-        }
-    }
-}
-
-/// The index at which a run of items begins.
-fn run_at(list: &[Value], run: &[Value]) -> Option<usize> {
-    if run.is_empty() {
-        return None;
-    }
-    list.windows(run.len()).position(|window| window == run)
-}
-
-fn has_ours(item: &Value, host: &str) -> bool {
-    let handlers = item.get("hooks").and_then(Value::as_array);
-    match handlers {
-        Some(handlers) => handlers.iter().any(|handler| is_ours(handler, host)),
-        None => is_ours(item, host),
-    }
-}
-
-/// The command of a hook.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// A program and its arguments.
-    Words(Vec<String>),
-    /// A command line for a shell.
-    Shell(String),
-}
-
-impl Line {
-    /// Returns the command of a handler.
-    pub(crate) fn of(handler: &Value) -> Option<Self> {
-        let named = ["command", "exec", "bash"].iter().find_map(|name| handler.get(name)?.as_str());
-        let program = named?.to_owned();
-        match handler.get("args").and_then(Value::as_array) {
-            Some(args) => {
-                let args = args.iter().filter_map(Value::as_str).map(str::to_owned);
-                Some(Self::Words(std::iter::once(program).chain(args).collect()))
-            }
-            None => Some(Self::Shell(program)),
-        }
-    }
-
-    /// Reports whether it is our hook for this host.
-    pub(crate) fn is_ours(&self, host: &str) -> bool {
-        let words: Vec<&str> = match self {
-            Self::Words(words) => words.iter().map(String::as_str).collect(),
-            Self::Shell(line) => line.split_whitespace().collect(),
-        };
-        let program = |word: &str| {
-            let word = word.trim_matches(['\'', '"']);
-            Path::new(word).file_stem().is_some_and(|name| name == "countersign")
-        };
-        words.windows(3).any(|words| match words {
-            [first, "hook", name] => program(first) && *name == host,
-            _ => false,
-        })
-    }
-}
-
-fn is_ours(handler: &Value, host: &str) -> bool {
-    Line::of(handler).is_some_and(|line| line.is_ours(host))
 }
 
 /// One file that is created or changed.
@@ -505,7 +357,7 @@ pub(crate) fn switched_off(path: &Path, host: &str) -> Option<String> {
     if document.get(&[To::Key("disableAllHooks")]) == Some(Value::Bool(true)) {
         return Some("This change switches every hook off, Countersign's too.".to_owned());
     }
-    let home = crate::context_options::home().unwrap_or_default();
+    let home = crate::home::home().unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();
     let places = [
         path.to_owned(),
@@ -664,17 +516,6 @@ mod tests {
             assert_eq!(with, second.installed(Some(text)).unwrap());
             assert_eq!(first.removed(Some(&with)).unwrap().as_deref(), Some(text));
         }
-    }
-
-    #[test]
-    fn our_hook_is_known_by_what_it_runs() {
-        let is = |json: Value| is_ours(&json, "codex");
-        assert!(is(json!({"command": "/usr/bin/countersign hook codex --timeout 5"})));
-        assert!(is(json!({"command": "'/opt/a b/countersign' hook codex"})) || cfg!(unix));
-        assert!(is(json!({"exec": "countersign", "args": ["hook", "codex"]})));
-        assert!(!is(json!({"command": "countersign hook cursor"})));
-        assert!(!is(json!({"command": "echo countersign; hook codex"})));
-        assert!(!is(json!({"url": "https://example.com"})));
     }
 
     #[test]

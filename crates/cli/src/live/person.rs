@@ -14,8 +14,9 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::client::{Address, Client, Trust};
+use crate::data::SOCKET;
 use crate::listing::{field, pages};
-use crate::serving::{Plan, SOCKET, Serving};
+use crate::serving::{Plan, Serving};
 
 /// More questions than a trial has.
 const MOST: usize = 50;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use countersign_core::{Context, Policy};
 
-use super::Options;
-use crate::settings::{self, Layer};
-use crate::{context_options::ContextOptions, hook};
+use crate::context_options::ContextOptions;
+use crate::layer::{Layer, section_of};
+use crate::{hook_options, mcp_options, settings};
 
 /// The time for which a check of the files is valid.
 const FRESH: Duration = Duration::from_secs(1);
@@ -17,8 +17,8 @@ const FRESH: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct ActiveConfig {
     pub(crate) policy: Policy,
-    pub(crate) hook: hook::Options,
-    pub(crate) mcp: Options,
+    pub(crate) hook: hook_options::Options,
+    pub(crate) mcp: mcp_options::Options,
 }
 
 /// The configuration, reloaded when its files change.
@@ -97,8 +97,8 @@ fn same(one: &[Layer], other: &[Layer]) -> bool {
 
 impl ActiveConfig {
     fn of(layers: &[Layer]) -> Result<Self> {
-        let hook = hook::Options::read(layers)?;
-        let mcp = settings::mcp_of(layers.to_vec())?.unwrap_or_default();
+        let hook = hook_options::Options::read(layers)?;
+        let mcp = section_of(layers.to_vec(), "mcp")?.unwrap_or_default();
         Ok(Self { policy: settings::policy_of(layers.to_vec())?, hook, mcp })
     }
 }

@@ -34,6 +34,7 @@ use crate::sse::Parser;
 
 mod header;
 mod listen;
+mod reply;
 mod upstream;
 
 pub(crate) use header::is_for_the_proxy;

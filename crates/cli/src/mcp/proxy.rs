@@ -17,31 +17,32 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::Result;
-use countersign_core::{Action, Verdict};
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
 
 use super::active_config::{ActiveConfig, ConfigWatcher};
-use super::json::{Json, Object};
+use super::json::Json;
 use super::message::{Era, Id, Kind, Message, code};
 use super::pins::Pins;
 use super::to_action;
 use super::tools::Tools;
 use crate::show::one_line;
-use crate::{hook, judging};
 
 mod answered;
+mod decision;
+mod own_requests;
 mod pending;
 mod person;
 mod server_requests;
 #[cfg(test)]
 mod tests;
 
+use decision::Decision;
+use own_requests::Ours;
 use pending::PendingCall;
 use person::{Busy, Permit};
 
@@ -117,13 +118,6 @@ struct Sent {
     digest: Option<String>,
 }
 
-#[derive(Default)]
-struct Ours {
-    last: u64,
-    /// Keyed by the side that was asked: the other side cannot answer.
-    waiting: HashMap<(Side, Id), oneshot::Sender<Message>>,
-}
-
 impl ServerState {
     /// Opens the state of a server that has not been contacted yet.
     ///
@@ -141,16 +135,6 @@ impl ServerState {
             runtime: OnceLock::new(),
         })
     }
-}
-
-/// The result of judging.
-enum Decision {
-    /// It may be forwarded.
-    Go(Option<String>),
-    /// It is refused, for this reason.
-    No(String),
-    /// Something must be asked first: a name server, the tool's own server or a person.
-    Later(Action),
 }
 
 impl Proxy {
@@ -321,87 +305,6 @@ impl Proxy {
         }
     }
 
-    /// Decides as far as possible without asking anybody.
-    fn decide(&self, action: Action, message: &Message) -> Decision {
-        let active_config = match self.active_config() {
-            Ok(active_config) => active_config,
-            Err(why) => return Decision::No(why),
-        };
-        if let Action::Tool { tool, .. } = &action
-            && message.method() == Some("tools/call")
-        {
-            if active_config.mcp.hides(&self.server_state.server, tool) {
-                return Decision::No(format!("Countersign hides the tool `{}`", one_line(tool)));
-            }
-            if !lock(&self.server_state.tools).knows(tool) {
-                return Decision::Later(action);
-            }
-        }
-        if pending::resumes(message) || !to_action::domains(&action).is_empty() {
-            return Decision::Later(action);
-        }
-        let mut context = self.context(&action);
-        match judging::judge_with_facts(&action, &active_config.policy, &mut context) {
-            Ok(judged) if judged.verdict == Verdict::Block => Decision::No(hook::refusal(&judged)),
-            Ok(judged) if self.continues(message, &judged.digest) => {
-                Decision::Go(Some(judged.digest))
-            }
-            Ok(judged) if judged.verdict >= Verdict::Confirm || active_config.hook.record => {
-                Decision::Later(action)
-            }
-            Ok(judged) => Decision::Go(Some(judged.digest)),
-            Err(panicked) => Decision::No(panicked.to_string()),
-        }
-    }
-
-    /// Returns the terms in force now.
-    fn active_config(&self) -> Result<Arc<ActiveConfig>, String> {
-        if hook::is_halted_in(&self.server_state.folder) {
-            return Err(hook::HALTED.to_owned());
-        }
-        let active_config = self.server_state.watcher.active_config();
-        let active_config =
-            active_config.map_err(|why| format!("Countersign refuses all: {why}"))?;
-        self.tell_change(&active_config);
-        Ok(active_config)
-    }
-
-    /// Tells the client to list the tools again, because other terms show other tools.
-    fn tell_change(&self, active_config: &Arc<ActiveConfig>) {
-        let mut shown_by = lock(&self.shown_by);
-        let is_other = shown_by.as_ref().is_some_and(|last| !Arc::ptr_eq(last, active_config));
-        if is_other {
-            *shown_by = None;
-            drop(shown_by);
-            if self.tells_changes.load(Ordering::Relaxed) {
-                let method = "notifications/tools/list_changed";
-                self.to_client(&Message::notification(method, Object::default()));
-            }
-        }
-    }
-
-    /// Returns the context of an action, with the accepted definition of its tool.
-    fn context(&self, action: &Action) -> countersign_core::Context {
-        let mut context = self.server_state.watcher.context.clone();
-        if let Action::Tool { server, tool, .. } = action {
-            let name = format!("{server}/{tool}");
-            let pinned = lock(&self.server_state.pins).get(&name).map(str::to_owned);
-            context.pinned_tools.extend(pinned.map(|digest| (name, digest)));
-        }
-        context
-    }
-
-    /// Reports whether a call continues one that was permitted before: the server has asked its
-    /// client something in between, and this is the same call with the answers.
-    fn continues(&self, message: &Message, digest: &str) -> bool {
-        let Some(state) = message.param("requestState").and_then(Json::as_str) else {
-            return false;
-        };
-        let mut continued = lock(&self.continued);
-        let at = continued.iter().position(|(known, of)| known == state && of == digest);
-        at.and_then(|at| continued.remove(at)).is_some()
-    }
-
     /// Forwards a request to the server.
     fn forward(&self, id: Id, message: &Message, permit: Option<Permit>, digest: Option<String>) {
         let sent = Sent {
@@ -434,40 +337,6 @@ impl Proxy {
             lock(&self.sent).remove(&id);
         }
         self.to_server(message);
-    }
-
-    /// Sends a request of our own to one side.
-    async fn ask(
-        &self,
-        to: Side,
-        method: &str,
-        params: Object,
-        like: Option<&Message>,
-    ) -> Option<Message> {
-        let (id, answer) = {
-            let mut ours = lock(&self.ours);
-            ours.last = ours.last.wrapping_add(1);
-            // Neither side would choose this id by chance.
-            let id = Id::new(format!("countersign/{}/{}", std::process::id(), ours.last));
-            let (answered, answer) = oneshot::channel();
-            ours.waiting.insert((to, id.clone()), answered);
-            (id, answer)
-        };
-        let request = Message::request(&id, method, params, like);
-        if self.wire.send(to, &request).is_err() {
-            lock(&self.ours).waiting.remove(&(to, id));
-        }
-        answer.await.ok()
-    }
-
-    /// Reports whether this answers a request of our own.
-    fn answered_us(&self, by: Side, id: &Id, message: &Message) -> bool {
-        let waiting = lock(&self.ours).waiting.remove(&(by, id.clone()));
-        // The asker may have stopped waiting.
-        waiting.is_some_and(|answered| {
-            let _ = answered.send(message.clone());
-            true
-        })
     }
 
     /// Writes to standard error, which clients keep as the log of a server.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 use tokio::time::interval;
 
 use super::json::{Json, Object};
@@ -18,9 +18,11 @@ use super::stdio;
 use crate::exit::Exit;
 
 mod asking;
+mod hands;
 mod tool;
 
 use asking::Asking;
+pub(crate) use hands::{Hands, Tools};
 
 /// Protocol versions of the old era, the newest last.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -36,9 +38,15 @@ const INSTRUCTIONS: &str = "Countersign judges what you are about to do, and ask
 ///
 /// # Errors
 /// The system provides no thread.
-pub(crate) fn serve(folder: PathBuf) -> Result<Exit> {
+pub(crate) fn serve(folder: PathBuf, hands: Hands, session: Option<String>) -> Result<Exit> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let server = Arc::new(Server { folder, runtime, calls: Mutex::default() });
+    let server = Arc::new(Server {
+        folder,
+        runtime,
+        hands,
+        session: Arc::new(OnceCell::new_with(session)),
+        calls: Mutex::default(),
+    });
     stdio::read_lines(|line| match line {
         Ok(line) => server.heard(&line),
         Err(why) => say(&Message::failure(None, code::UNREADABLE, &format!("Countersign: {why}"))),
@@ -50,6 +58,9 @@ pub(crate) fn serve(folder: PathBuf) -> Result<Exit> {
 struct Server {
     folder: PathBuf,
     runtime: Runtime,
+    hands: Hands,
+    /// The session in which these tools do something.
+    session: Arc<OnceCell<String>>,
     /// Calls that are not answered yet.
     calls: Mutex<HashMap<Id, Arc<Notify>>>,
 }
@@ -62,7 +73,7 @@ impl Server {
         };
         match message.kind() {
             Kind::Request(id, "tools/call") => self.call(id, &message),
-            Kind::Request(id, method) => say(&answered(&id, method, &message)),
+            Kind::Request(id, method) => say(&answered(&id, method, &message, &self.hands)),
             Kind::Notification("notifications/cancelled") => {
                 if let Some(id) = message.param("requestId").and_then(Id::of)
                     && let Some(call) = self.calls().remove(&id)
@@ -99,10 +110,11 @@ impl Server {
             return say(&wrong);
         }
         let name = message.param("name").and_then(Json::as_str).unwrap_or_default();
-        let Some(tool) = tool::find(name) else {
+        let tool = tool::find(name);
+        if tool.is_none() && !self.hands.has(name) {
             let unknown = "Countersign: there is no such tool";
             return say(&Message::failure(Some(&id), code::WRONG_PARAMS, unknown));
-        };
+        }
         let call = Arc::new(Notify::new());
         if self.calls().contains_key(&id) {
             let twice = "Countersign: another request has this id and is not answered yet";
@@ -112,10 +124,16 @@ impl Server {
         self.calls().insert(id.clone(), Arc::clone(&call));
         let arguments = message.param("arguments").cloned().unwrap_or(Json::Null);
         let (era, token) = (message.era(), message.progress_token().cloned());
-        let this = Arc::clone(self);
+        let (this, name) = (Arc::clone(self), name.to_owned());
         self.runtime.spawn(async move {
-            let asking = Asking { folder: this.folder.clone(), cancelled: call };
-            let said = tokio::spawn(async move { tool(arguments, &asking).await });
+            let (folder, session) = (this.folder.clone(), Arc::clone(&this.session));
+            let asking = Asking { folder, session, cancelled: call };
+            let said = tokio::spawn(async move {
+                match tool {
+                    Some(tool) => tool(arguments, &asking).await,
+                    None => tool::done(&name, arguments, &asking).await,
+                }
+            });
             let mut said = std::pin::pin!(said);
             let mut ticks = interval(SHOW_PROGRESS);
             let mut steps = 0_i64;
@@ -151,7 +169,7 @@ fn say(message: &Message) {
 }
 
 /// The answer to every request but a call.
-fn answered(id: &Id, method: &str, message: &Message) -> Message {
+fn answered(id: &Id, method: &str, message: &Message, hands: &Hands) -> Message {
     if method == "initialize" {
         return Message::success(id, initialized(message));
     }
@@ -162,10 +180,10 @@ fn answered(id: &Id, method: &str, message: &Message) -> Message {
     match (method, era) {
         ("ping", _) => Message::success(id, era.result()),
         ("tools/list", Era::Legacy) => {
-            Message::success(id, era.result().with("tools", tool::offered()))
+            Message::success(id, era.result().with("tools", tool::offered(hands)))
         }
         ("tools/list", Era::Modern) => {
-            Message::success(id, lasting(era.result().with("tools", tool::offered())))
+            Message::success(id, lasting(era.result().with("tools", tool::offered(hands))))
         }
         ("server/discover", Era::Modern) => Message::success(id, discovered()),
         _ => Message::failure(Some(id), code::NO_METHOD, "Countersign: there is no such method"),
@@ -230,7 +248,7 @@ mod tests {
     fn ask(method: &str, params: &str) -> String {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let message = Message::read(&text).unwrap();
-        answered(&message.id().unwrap(), method, &message).to_string()
+        answered(&message.id().unwrap(), method, &message, &Hands::default()).to_string()
     }
 
     const META: &str = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",

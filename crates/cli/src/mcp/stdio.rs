@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::message::Message;
 use super::proxy::{Proxy, ServerState, Side, Wire};
-use crate::approval_client::KEY;
 use crate::client::DEVICE;
+use crate::connection::KEY;
 use crate::exit::Exit;
 
 /// The longest message. Images are sent as text.

@@ -97,6 +97,7 @@ pub(crate) fn elicitation(params: &Object) -> Vec<Action> {
         })),
         text: None,
         url: None,
+        reference: None,
     };
     fields.map(|fields| fields.iter().map(asked).collect()).unwrap_or_default()
 }

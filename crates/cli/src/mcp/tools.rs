@@ -165,7 +165,7 @@ mod tests {
     fn active_config(mcp: &str) -> ActiveConfig {
         ActiveConfig {
             policy: countersign_core::Policy::default(),
-            hook: crate::hook::Options::default(),
+            hook: crate::hook_options::Options::default(),
             mcp: serde_json::from_str(mcp).unwrap(),
         }
     }

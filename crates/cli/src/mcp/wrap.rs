@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use crate::host::edit::{Document, Kind, Node};
 use crate::host::servers::{Layout, Syntax};
+use crate::host::toml;
 
 mod entry;
 mod http;
-pub(crate) mod toml;
 
 use entry::Entry;
 

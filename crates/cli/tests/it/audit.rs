@@ -10,7 +10,7 @@ use countersign_gate::clock::System;
 use countersign_gate::gate::PersonAnswer;
 use countersign_gate::id::ApprovalId;
 use countersign_gate::keyring::Keyring;
-use countersign_gate::store::Sqlite;
+use countersign_gate::store::{self, StoreUrl};
 use countersign_gate::{Config, Gate, Parts, Person, Proposal, Submitted, process};
 use pollster::block_on;
 
@@ -34,7 +34,7 @@ impl Left {
         close(&folder);
         let keyring = Arc::new(Keyring::open(&folder, &System).unwrap());
         let gate = block_on(Gate::open(Parts {
-            store: Arc::new(Sqlite::open(&folder.join(Sqlite::FILE), keyring.clone()).unwrap()),
+            store: store::open(&StoreUrl::in_folder(&folder), keyring.clone()).unwrap(),
             keyring,
             clock: Arc::new(System),
             processes: Arc::new(process::System),
@@ -69,7 +69,7 @@ impl Left {
     }
 
     fn database(&self) -> PathBuf {
-        self.sandbox.home().join(".local/share/countersign").join(Sqlite::FILE)
+        store::file_in(&self.sandbox.home().join(".local/share/countersign"))
     }
 }
 
@@ -176,7 +176,7 @@ fn a_record_that_is_gone_is_damage_while_its_key_is_there() {
     assert!(ended.code == Some(2) && ended.err.contains("the record is gone"), "{ended:?}");
     let ended = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(ended.code != Some(0) && ended.err.contains("is damaged"), "{ended:?}");
-    assert!(!folder.join(Sqlite::FILE).exists(), "nothing was made");
+    assert!(!store::file_in(&folder).exists(), "nothing was made");
     assert_eq!(sandbox.run(&["audit", "begin-anew"]).code, Some(2));
     let anew = ["audit", "begin-anew", "--danger-leave-damage"];
     assert_eq!(sandbox.run(&anew).code, Some(0));

@@ -396,6 +396,32 @@ fn cline_has_one_hook_where_an_earlier_version_put_two() {
     assert_eq!(fs::read_to_string(&old).unwrap(), theirs);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_host_is_found_behind_every_shell_that_starts_its_hook() {
+    let sandbox = Sandbox::new("host-shells");
+    let input = sandbox.write("input.json", &payload("codex", "bash-allow", &sandbox));
+    // The last command keeps a shell from becoming the hook.
+    let one = "\"$0\" hook codex < \"$1\"; true";
+    let two = format!("sh -c '{one}' \"$0\" \"$1\"; true");
+    let subshell = format!("({two}); true");
+    // Cline starts a script by its path, which names its process.
+    let text = format!("#!/bin/sh\n'{}' hook codex < '{}'; true\n", binary(), input.display());
+    let script = sandbox.write("PreToolUse", &text);
+    make_executable(&script);
+    let script = script.to_str().unwrap();
+    for line in [one, &two, &subshell, script, &format!("setsid {script}")] {
+        let mut host = sandbox.command("sh");
+        host.args(["-c", line, binary()]).arg(&input);
+        assert_eq!(end(&mut host, "").code, Some(0), "{line}");
+        let known = fs::read_dir(sandbox.data().join("agents")).unwrap();
+        let known: Vec<_> = known.map(|entry| entry.unwrap().file_name()).collect();
+        let own = format!("{}-", std::process::id());
+        let is_own = |name: &std::ffi::OsString| name.to_string_lossy().starts_with(&own);
+        assert!(known.len() == 1 && known.iter().all(is_own), "{line}: {known:?}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn doctor_shows_that_every_hook_fires_and_says_so_when_one_does_not() {
@@ -416,6 +442,8 @@ fn doctor_shows_that_every_hook_fires_and_says_so_when_one_does_not() {
         }
         assert!(!found["hosts"][0]["not_guarded"].as_array().unwrap().is_empty());
     }
+    // The person who looks is not an agent: later terminals of theirs would count as its own.
+    assert!(!sandbox.data().join("agents").exists());
     // A binary that is gone, and one that always says yes.
     let path = sandbox.home().join(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap();

@@ -215,6 +215,7 @@ fn waiting() -> Value {
     let action = Action::Shell { command: "git push --force".to_owned(), cwd: None };
     let proposed = Proposed::Waiting {
         approval_id: "apr_1".to_owned(),
+        action_id: None,
         expires_at: "2026-01-01T00:00:00.000Z".to_owned(),
         confirmation: Confirmation {
             confirmation_id: "apr_1".to_owned(),

@@ -1,7 +1,7 @@
 //! The commands for people, against the real server.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use countersign_gate::clock::System;
@@ -19,16 +19,13 @@ struct Running {
     /// The secret of the owner's device, once they have signed in.
     device: std::sync::OnceLock<String>,
     /// Kept open, so that the server can continue to print.
-    _out: BufReader<std::process::ChildStdout>,
+    out: BufReader<std::process::ChildStdout>,
 }
 
 impl Running {
     fn start(name: &str) -> Self {
         let sandbox = Sandbox::new(name);
-        let mut command = sandbox.command(binary());
-        command.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
-        command.args(["--data", data(&sandbox).to_str().unwrap()]);
-        let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut server = serve(&sandbox);
         let mut out = BufReader::new(server.stdout.take().unwrap());
         let mut last_word = || {
             let mut text = String::new();
@@ -37,7 +34,17 @@ impl Running {
         };
         let (url, link) = (last_word(), last_word());
         assert!(url.starts_with("http://127.0.0.1:") && link.contains("/sign-in?link="), "{url}");
-        Self { sandbox, server, url, link, device: std::sync::OnceLock::new(), _out: out }
+        Self { sandbox, server, url, link, device: std::sync::OnceLock::new(), out }
+    }
+
+    /// Kills the server and starts another one on the same data.
+    fn restart(&mut self, between: impl FnOnce(&Path)) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+        between(&data(&self.sandbox));
+        self.server = serve(&self.sandbox);
+        self.out = BufReader::new(self.server.stdout.take().unwrap());
+        self.out.read_line(&mut String::new()).unwrap();
     }
 
     /// Runs a command as the owner, over the socket, with their device once they have one.
@@ -117,6 +124,13 @@ impl Drop for Running {
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
+}
+
+fn serve(sandbox: &Sandbox) -> Child {
+    let mut command = sandbox.command(binary());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
+    command.args(["--data", data(sandbox).to_str().unwrap()]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 fn data(sandbox: &Sandbox) -> PathBuf {
@@ -275,6 +289,21 @@ fn people_and_bots_come_and_go() {
     done(&["approvals", "approve", &question]);
     assert_eq!(server.json(&["keys", "list", "--user", &bot])[0]["uses"], 1);
     assert!(done(&["audit", "verify"]).starts_with("intact"));
+}
+
+#[test]
+fn a_halt_that_a_full_disk_kept_from_the_store_outlives_the_server() {
+    let mut running = Running::start("server-halt-unstored");
+    running.sign_in();
+    let halt = |folder: &Path| folder.join("server.halted");
+    // A full disk lets a file be made, and nothing be written into it.
+    running.restart(|folder| std::fs::write(halt(folder), "").unwrap());
+    assert_eq!(running.run(&["halt", "--status"]).out, "halted: nothing is allowed\n");
+    running.restart(|folder| std::fs::remove_file(halt(folder)).unwrap());
+    assert_eq!(running.run(&["halt", "--status"]).out, "halted: nothing is allowed\n");
+    assert_eq!(running.run(&["halt", "--resume"]).out, "running\n");
+    running.restart(|folder| assert!(!halt(folder).exists()));
+    assert_eq!(running.run(&["halt", "--status"]).out, "running\n");
 }
 
 #[test]

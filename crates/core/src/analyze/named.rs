@@ -49,7 +49,8 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
 /// it.
 fn question(params: &BTreeMap<String, Value>) -> FactKind {
     match params.get("risk_level").and_then(Value::as_str) {
-        Some("high" | "critical") => FactKind::NamedGraveQuestion,
+        Some("critical") => FactKind::NamedCriticalQuestion,
+        Some("high") => FactKind::NamedGraveQuestion,
         Some(_) | None => FactKind::NamedQuestion,
     }
 }

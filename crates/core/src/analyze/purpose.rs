@@ -104,6 +104,23 @@ const ACTS_LAST: [&str; 39] = [
     "write",
 ];
 
+/// Things that are looked up when they are resolved, unlike an issue or a thread.
+const RESOLVED: [&str; 10] = [
+    "address",
+    "dependency",
+    "domain",
+    "id",
+    "identifier",
+    "ids",
+    "name",
+    "path",
+    "url",
+    "version",
+];
+
+/// First words of names that only say what would happen.
+const REHEARSES: [&str; 4] = ["estimate", "preview", "rehearse", "simulate"];
+
 /// Returns the purpose by the name; by the description where the name says nothing, or where the
 /// description says that it destroys.
 pub(crate) fn of(name: &str, description: Option<&str>) -> Purpose {
@@ -151,13 +168,16 @@ fn reads(words: &[Cow<'_, str>], leads: Option<(Effect, Strength)>) -> bool {
     leads == Some((Effect::Read, Strength::Strong))
         || READS_LAST.contains(&last)
         || ASKS_FIRST.contains(&first)
+        || (first == "resolve" && RESOLVED.contains(&last))
 }
 
 /// Returns the effect of a name that has the form of one that reads but acts all the same:
 /// `compute_vm_delete`, `query_drop_table`.
 fn acts_anyway(words: &[Cow<'_, str>]) -> Option<Effect> {
     let last = words.last().map_or("", |word| word);
-    let asks = words.first().is_some_and(|word| ASKS_FIRST.contains(&&**word));
+    let asks = words
+        .first()
+        .is_some_and(|word| ASKS_FIRST.contains(&&**word) || REHEARSES.contains(&&**word));
     let subject = is_information(last) || SUBJECTS.binary_search(&last).is_ok();
     if asks || subject {
         return None;
@@ -177,7 +197,12 @@ fn is_information(word: &str) -> bool {
 fn of_description(description: &str) -> Purpose {
     let sentence = description.split(['.', '\n', ';', ':']).find(|part| !part.trim().is_empty());
     let words = split(sentence.unwrap_or_default());
-    let effects = words.iter().filter_map(|word| {
+    let effects = words.iter().enumerate().filter_map(|(at, word)| {
+        // "questions about integrating": the subject of what is asked.
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        if word.ends_with("ing") && before.is_some_and(|before| before == "about") {
+            return None;
+        }
         let (effect, strength) = verb(word).or_else(|| verb(&base(word)))?;
         (strength == Strength::Strong).then_some(effect)
     });
@@ -287,6 +312,8 @@ mod tests {
             "list_purge_jobs",
             "search_issues",
             "get_delete_protection",
+            "resolve-library-id",
+            "preview_deploy",
         ] {
             assert_eq!(of_name(name), Purpose::Known(Effect::Read), "{name}");
         }
@@ -296,6 +323,7 @@ mod tests {
     fn a_name_that_changes_or_destroys_says_so() {
         for (name, effect) in [
             ("create_issue", Effect::Write),
+            ("resolve_issue", Effect::Write),
             ("issue_update", Effect::Write),
             ("get_or_create_user", Effect::Write),
             ("create_access_list", Effect::Write),

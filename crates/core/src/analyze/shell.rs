@@ -28,12 +28,14 @@ mod floor;
 mod follow;
 mod foreign;
 mod git;
+mod handed;
 mod host;
 mod inline;
 mod interpreter;
 mod later;
 mod listen;
 mod loader;
+mod lookup;
 mod module;
 mod name;
 mod network;
@@ -278,6 +280,15 @@ impl<'a> Walker<'a> {
         out
     }
 
+    /// Follows a script in another process, which gets only what is exported.
+    fn process_script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
+        let outer = self.state.clone();
+        self.state.enter_process();
+        let out = self.nested_script(text, shown_at, stdin);
+        self.leave_subshell(outer);
+        out
+    }
+
     fn leave_subshell(&mut self, outer: SharedState) {
         if self.state.is_same(&outer) {
             return;
@@ -325,9 +336,13 @@ impl<'a> Walker<'a> {
         self.background += u32::from(background);
         // A redirection alone prints nothing of its piped input.
         let stdin = if only_redirects(stmt) { Stream::caller() } else { stdin };
+        let outer = background.then(|| self.state.clone());
         let out = self.with_redirects(src, &stmt.redirects, stdin, |walker, stdin| {
             walker.command(src, &stmt.command, stdin)
         });
+        if let Some(outer) = outer {
+            self.leave_subshell(outer);
+        }
         self.beside -= u32::from(background);
         self.background -= u32::from(background);
         self.waited &= self.background > 0;
@@ -403,6 +418,10 @@ impl<'a> Walker<'a> {
         let is_read = kind == FactKind::Read && !path.from_variable;
         if is_read && location::is_public(&location::absolute(&path.text, &self.scene_now())) {
             found = found.with(Tag::Public);
+        }
+        let whole = found.has(Tag::Recursive) && matches!(kind, FactKind::Read | FactKind::Send);
+        if whole && location::holds_secrets(&path.text, &self.scene_now()) {
+            found = found.with(Tag::Secret);
         }
         if path.glob {
             found = found.with(Tag::Many);

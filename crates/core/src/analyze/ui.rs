@@ -29,7 +29,7 @@ const MOST_LABEL: usize = 4 << 10;
 /// Returns the facts of a click or an entry.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
-    let Action::Ui { surface, op, label, field, text, url } = action else {
+    let Action::Ui { surface, op, label, field, text, url, reference: _ } = action else {
         return Analysis::default();
     };
     let field = field.as_deref();

@@ -179,6 +179,8 @@ named! {
         NamedQuestion = "named-question",
         /// The same about something that the agent itself calls high risk.
         NamedGraveQuestion = "named-grave-question",
+        /// The same about something that the agent itself calls critical.
+        NamedCriticalQuestion = "named-critical-question",
         /// An undeclared name.
         NamedUnknown = "named-unknown",
 

@@ -236,6 +236,7 @@ const SECRET_NAMES: &[&str] = &[
     ".boto",
     ".terraformrc",
     "credentials.tfrc.json",
+    "wp-config.php",
     "wallet.dat",
     "keychain.db",
     "login.keychain-db",
@@ -512,6 +513,16 @@ pub(super) fn of_plain(path: &str) -> Tags {
 /// Parts without a leading dot that occur in the lists above.
 const TELLING: &[&str] = &["/Library/", "/serviceaccount", "/countersign", "/google-chrome/"];
 
+/// Reports whether a folder holds secrets, with all else that is in it: `/etc`, `~/.kube`.
+pub(super) fn is_above_secrets(path: &str, home: &str) -> bool {
+    if matches!(path, "/" | "/etc" | "/root" | "/home" | "/Users") || path == home {
+        return true;
+    }
+    let inside = path.strip_prefix(home).filter(|rest| rest.starts_with("/."));
+    let Some(inside) = inside.map(|rest| format!("{rest}/")) else { return false };
+    SECRET_PARTS.iter().any(|part| part.starts_with(&inside))
+}
+
 fn holds(text: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| text.contains(part))
 }
@@ -527,7 +538,7 @@ fn is_secret_folder(name: &str, slashed: &str) -> bool {
     !public && !is_sample(name) && holds(slashed, SECRET_PARTS)
 }
 
-fn is_secret_name(name: &str) -> bool {
+pub(super) fn is_secret_name(name: &str) -> bool {
     (is_dot_env(name)
         || SECRET_NAMES.contains(&name)
         || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))

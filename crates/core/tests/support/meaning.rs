@@ -314,6 +314,49 @@ fn respell(script: &str, how: &str) -> Option<String> {
         "hash" => format!("hash -p /usr/bin/{name} zz; zz{rest}"),
         "link" => format!("ln -s /usr/bin/{name} z; ./z{rest}"),
         "alias" => format!("shopt -s expand_aliases\nalias zz={name}\nzz{rest}"),
+        _ => return shadowed(name, &rest, how),
+    })
+}
+
+/// The command after its name was given another meaning that does not hold where it runs.
+fn shadowed(name: &str, rest: &str, how: &str) -> Option<String> {
+    const USED_HERE: &[&str] =
+        &["bash", "cat", "command", "env", "exec", "find", "nohup", "printf", "unset", "wait"];
+    if USED_HERE.contains(&name) {
+        return None;
+    }
+    let command = quote::single(&format!("{name}{rest}"));
+    let with_default = quote::single(&format!("${{x:-{name}}}{rest}"));
+    Some(match how {
+        "function, env" => format!("{name}() {{ :; }}; env {name}{rest}"),
+        "function, command" => format!("{name}() {{ :; }}; command {name}{rest}"),
+        "function, exec" => format!("{name}() {{ :; }}; exec {name}{rest}"),
+        "function, nohup" => format!("{name}() {{ :; }}; nohup {name}{rest}"),
+        "function, find" if !rest.contains(['{', ';']) => {
+            format!("{name}() {{ :; }}; find . -maxdepth 0 -exec {name}{rest} \\;")
+        }
+        "function, shell" => format!("{name}() {{ :; }}; bash -c {command}"),
+        "function, input" => format!("{name}() {{ :; }}; bash <<< {command}"),
+        "function, file" => {
+            format!("{name}() {{ :; }}; printf '%s\\n' {command} > z.sh; bash z.sh")
+        }
+        "function, branch" => format!("false && {name}() {{ :; }}; {name}{rest}"),
+        "function, if" => format!("if false; then {name}() {{ :; }}; fi; {name}{rest}"),
+        "function, unset" => format!("{name}() {{ :; }}; unset -f {name}; {name}{rest}"),
+        "function, beside" => format!("{name}() {{ :; }} & wait; {name}{rest}"),
+        "function, subshell" => format!("( {name}() {{ :; }} ); {name}{rest}"),
+        "function, pipe" => format!("{name}() {{ :; }} | cat; {name}{rest}"),
+        "alias, same line" => format!("alias {name}=:; {name}{rest}"),
+        "variable, beside" => format!("x={name}; x=echo & wait; $x{rest}"),
+        "variable, branch" => format!("x={name}; true || x=echo; $x{rest}"),
+        "variable, shell" => format!("x={name}; bash -c 'x=echo'; $x{rest}"),
+        "variable, unset" => format!("x=echo; unset x; ${{x:-{name}}}{rest}"),
+        "variable, maybe unset" => format!("x=echo; true && unset x; ${{x:-{name}}}{rest}"),
+        "variable, never set" => format!("false && x=echo; ${{x:-{name}}}{rest}"),
+        "variable, not exported" => format!("x=echo; bash -c {with_default}"),
+        "variable, upper case" => {
+            format!("X=echo; bash -c {}", with_default.replace("${x", "${X"))
+        }
         _ => return None,
     })
 }

@@ -223,6 +223,21 @@ impl State {
         }
     }
 
+    /// Records that nobody will ever say how a run went: what ran it is gone.
+    pub(crate) fn lose(self, now: Timestamp) -> Result<Self, SettledError> {
+        match self {
+            Self::Started { decision, .. } => Ok(Self::Unknown { decision, at: now }),
+            Self::Pending { .. }
+            | Self::Approved { .. }
+            | Self::Rejected { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. }
+            | Self::Unknown { .. } => Err(SettledError),
+        }
+    }
+
     /// Cancels the question. An action that already runs cannot be cancelled.
     pub(crate) fn cancel(self, why: Cancel, now: Timestamp) -> Result<Self, SettledError> {
         match self {

@@ -89,15 +89,15 @@ mod tests {
     use crate::clock::{Fake, Timestamp};
     use crate::id::UserId;
     use crate::keyring::Keyring;
-    use crate::store::{Batch, Memory};
+    use crate::store::{self, Batch, StoreUrl};
 
     /// More records about one user than are read at once.
     const RECORDS: u64 = 1_100;
 
-    fn store(user: &UserId) -> (Memory, PublicKey) {
+    fn store(user: &UserId) -> (Arc<dyn Store>, PublicKey) {
         let keyring = Arc::new(Keyring::from_seed(&[7; 32]));
         let key = keyring.public();
-        let store = Memory::new(keyring);
+        let store = store::open(&StoreUrl::Memory, keyring).unwrap();
         let record_owner = RecordOwner { owner: Some(user.to_string()), ..RecordOwner::default() };
         let draft = |_| {
             let (record_owner, payload) = (record_owner.clone(), "{}".to_owned());
@@ -115,10 +115,10 @@ mod tests {
         let mut first = true;
         let mut erase_meanwhile = |_| {
             if std::mem::take(&mut first) {
-                block_on(erase(&store, &Fake::at(Timestamp(2)), &user, "test")).unwrap();
+                block_on(erase(&*store, &Fake::at(Timestamp(2)), &user, "test")).unwrap();
             }
         };
-        let report = block_on(check(&store, &key, &[], &mut erase_meanwhile)).unwrap();
+        let report = block_on(check(&*store, &key, &[], &mut erase_meanwhile)).unwrap();
         assert_eq!((report.damage, report.erased), (Vec::new(), RECORDS));
     }
 
@@ -138,7 +138,7 @@ mod tests {
                 block_on(store.commit(batch)).unwrap();
             }
         };
-        let report = block_on(check(&store, &key, &[], &mut record_meanwhile)).unwrap();
+        let report = block_on(check(&*store, &key, &[], &mut record_meanwhile)).unwrap();
         assert_eq!((report.damage, report.end, walks), (Vec::new(), RECORDS, 1));
     }
 
@@ -147,7 +147,7 @@ mod tests {
         let (store, key) = store(&UserId::from_bytes([1; 16]));
         let mut walked = 0;
         let mut count = |_| walked += 1;
-        let report = block_on(check(&store, &key, &[(5, [0; 32])], &mut count)).unwrap();
+        let report = block_on(check(&*store, &key, &[(5, [0; 32])], &mut count)).unwrap();
         assert_eq!((report.damage, walked), (vec![Damage::NotAsNoted(5)], RECORDS));
     }
 }

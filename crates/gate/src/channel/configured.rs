@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::channel::http::{self, Reach};
-use crate::channel::{Settings, ntfy, syslog, telegram, terminal, webhook};
+use crate::channel::{Audience, NAMES, Row, Settings};
 use crate::id::UserId;
 
 /// A channel as it is configured: its settings, and the user it belongs to.
@@ -16,77 +15,21 @@ pub struct Configured {
     pub settings: Settings,
 }
 
-/// One channel as written: exactly one of them, and whom it tells.
-// One field per channel, so that an error in one is reported with its own line and column.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Channel"))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Row {
-    /// The user who is notified; everybody who is asked, if left out.
-    #[serde(default)]
-    user: Option<UserId>,
-    /// The terminal the gate runs in.
-    #[serde(default)]
-    terminal: Option<terminal::Settings>,
-    /// A signed request to a server.
-    #[serde(default)]
-    webhook: Option<webhook::Settings>,
-    /// A Telegram bot with buttons.
-    #[serde(default)]
-    telegram: Option<telegram::Settings>,
-    /// A push message that leads to the console.
-    #[serde(default)]
-    ntfy: Option<ntfy::Settings>,
-    /// A syslog server, which is told every record.
-    #[serde(default)]
-    syslog: Option<syslog::Settings>,
-}
-
 impl TryFrom<Row> for Configured {
-    type Error = &'static str;
+    type Error = String;
 
-    fn try_from(row: Row) -> Result<Self, Self::Error> {
-        let mut all = [
-            row.terminal.map(Settings::Terminal),
-            row.webhook.map(Settings::Webhook),
-            row.telegram.map(Settings::Telegram),
-            row.ntfy.map(Settings::Ntfy),
-            row.syslog.map(Settings::Syslog),
-        ]
-        .into_iter()
-        .flatten();
-        match (all.next(), all.next()) {
-            (Some(settings), None) => {
-                check(&settings)?;
-                if let (Settings::Syslog(_), Some(_)) = (&settings, &row.user) {
-                    return Err("syslog is told of everybody: leave out `user`");
-                }
-                Ok(Self { user: row.user, settings })
-            }
-            _ => Err("each channel is one of terminal, webhook, telegram, ntfy, syslog"),
+    fn try_from(row: Row) -> Result<Self, String> {
+        let user = row.user.clone();
+        let mut all = row.settings();
+        let (Some(settings), None) = (all.next(), all.next()) else {
+            return Err(format!("each channel is one of {}", NAMES.join(", ")));
+        };
+        settings.check()?;
+        if settings.audience() == Audience::Everybody && user.is_some() {
+            return Err(format!("{} is told of everybody: leave out `user`", settings.name()));
         }
+        Ok(Self { user, settings })
     }
-}
-
-/// Refuses an address that could never be reached, before anybody waits for a message.
-fn check(settings: &Settings) -> Result<(), &'static str> {
-    let (url, reach) = match settings {
-        Settings::Terminal(_) => return Ok(()),
-        Settings::Syslog(syslog) => return syslog.check(),
-        Settings::Webhook(webhook) => {
-            if webhook.events.is_empty() {
-                return Err("`events` of a webhook names none");
-            }
-            (webhook.url.expose(), Reach::danger(webhook.danger_any_address))
-        }
-        Settings::Telegram(telegram) => match &telegram.danger_api {
-            Some(api) => (api.expose(), Reach::danger(true)),
-            None => return Ok(()),
-        },
-        Settings::Ntfy(ntfy) => (ntfy.server.as_str(), Reach::danger(ntfy.danger_any_address)),
-    };
-    http::check(url, reach)
 }
 
 #[cfg(feature = "schema")]

@@ -12,7 +12,6 @@
 //! settled. Undelivered messages are counted in [`Dispatcher::stats`].
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -20,6 +19,10 @@ use std::time::{Duration, Instant};
 
 use super::{Channel, Message, SendError};
 use crate::clock::{Clock, Timestamp, random};
+
+mod stop;
+
+pub use stop::{Sleep, Stop, Wait};
 
 /// The most messages that wait for one channel.
 pub const CAPACITY: usize = 1_024;
@@ -113,44 +116,6 @@ impl Drop for Dispatcher {
         for lane in &self.lanes {
             lane.set(Phase::Stopped);
         }
-    }
-}
-
-/// A way to wait, replaced in tests.
-pub trait Wait: Send + Sync + fmt::Debug {
-    /// Waits for a duration, or until `stop` is set.
-    fn wait(&self, stop: &Stop, duration: Duration);
-}
-
-/// Waits in real time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Sleep;
-
-impl Wait for Sleep {
-    fn wait(&self, stop: &Stop, duration: Duration) {
-        let stopped = lock(&stop.stopped);
-        drop(stop.changed.wait_timeout_while(stopped, duration, |stopped| !*stopped));
-    }
-}
-
-/// A flag that ends waits.
-#[derive(Debug, Default)]
-pub struct Stop {
-    stopped: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Stop {
-    /// Sets the flag and ends every wait.
-    pub fn stop(&self) {
-        *lock(&self.stopped) = true;
-        self.changed.notify_all();
-    }
-
-    /// Reports whether the flag is set.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        *lock(&self.stopped)
     }
 }
 

@@ -10,8 +10,11 @@ use countersign_core::RiskLevel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::{Client, Reach, Request};
-use super::{Channel, ChannelError, Message, Notice, Secret, SendError, text};
+use super::http::{self, Client, Reach, Request};
+use super::{
+    AnswerSink, Channel, ChannelError, ChannelKind, Message, Notice, Opened, Secret, SendError,
+    text,
+};
 use crate::clock::Clock;
 
 const NAME: &str = "ntfy";
@@ -39,6 +42,16 @@ pub struct Settings {
     /// Allows plain HTTP and servers inside the network.
     #[serde(default)]
     pub danger_any_address: bool,
+}
+
+impl ChannelKind for Settings {
+    fn check(&self) -> Result<(), &'static str> {
+        http::check(&self.server, Reach::danger(self.danger_any_address))
+    }
+
+    fn open(self, clock: Arc<dyn Clock>, _: Arc<dyn AnswerSink>) -> Result<Opened, ChannelError> {
+        Ok(Opened::channel(Ntfy::open(self, clock)?))
+    }
 }
 
 fn public_server() -> String {

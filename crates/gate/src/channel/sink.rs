@@ -27,10 +27,10 @@ pub trait Sink: Send + fmt::Debug {
         Ok(())
     }
 
-    /// Counts the records that were sent last and may be lost, because the connection broke before
-    /// anything showed that they had arrived.
-    fn unconfirmed(&mut self) -> u64 {
-        0
+    /// Returns the number of the first record that may be lost, because the connection broke before
+    /// anything showed that it had arrived.
+    fn first_unconfirmed(&mut self) -> Option<u64> {
+        None
     }
 }
 

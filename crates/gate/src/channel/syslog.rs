@@ -22,16 +22,18 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde::Deserialize;
 use url::{Host, Url};
 
-use super::ChannelError;
 use super::http::{self, Reach};
-use super::sink::{Sink, SinkError};
+use super::sink::{Feed, Sink, SinkError};
+use super::subscription::Records;
+use super::{AnswerSink, Audience, ChannelError, ChannelKind, Opened};
 use crate::audit::Record;
+use crate::clock::Clock;
 
 mod message;
 
 pub use message::Facility;
 
-pub(super) const NAME: &str = "syslog";
+const NAME: &str = "syslog";
 
 /// The port of syslog over TLS.
 const PORT: u16 = 6514;
@@ -68,17 +70,21 @@ pub struct Settings {
     pub facility: Facility,
 }
 
-impl Settings {
-    /// Refuses what could never be reached.
-    ///
-    /// # Errors
-    /// The server is not named as it must be, or a certificate has no key.
-    pub(super) fn check(&self) -> Result<(), &'static str> {
+impl ChannelKind for Settings {
+    const AUDIENCE: Audience = Audience::Everybody;
+
+    fn check(&self) -> Result<(), &'static str> {
         place(&self.server)?;
         match (&self.certificate, &self.key) {
             (Some(_), Some(_)) | (None, None) => Ok(()),
             _ => Err("`certificate` and `key` of syslog belong together"),
         }
+    }
+
+    fn open(self, _: Arc<dyn Clock>, _: Arc<dyn AnswerSink>) -> Result<Opened, ChannelError> {
+        let (sink, records) = (Box::new(Syslog::open(&self)?), Records::Every);
+        let feed = Feed { sink, records, destination: self.server };
+        Ok(Opened { channel: None, feed: Some(feed) })
     }
 }
 
@@ -104,8 +110,8 @@ pub struct Syslog {
     tls: Arc<ClientConfig>,
     source: message::Source,
     connection: Option<StreamOwned<ClientConnection, TcpStream>>,
-    /// When the latest messages were sent.
-    sent: VecDeque<Instant>,
+    /// The latest messages: the number of the record, and when it was sent.
+    sent: VecDeque<(u64, Instant)>,
 }
 
 impl fmt::Debug for Syslog {
@@ -220,7 +226,7 @@ impl Sink for Syslog {
         if self.sent.len() == MOST_AGAIN {
             self.sent.pop_front();
         }
-        self.sent.push_back(Instant::now());
+        self.sent.push_back((record.number, Instant::now()));
         Ok(())
     }
 
@@ -239,13 +245,12 @@ impl Sink for Syslog {
         }
     }
 
-    fn unconfirmed(&mut self) -> u64 {
+    fn first_unconfirmed(&mut self) -> Option<u64> {
         if self.connection.is_some() {
-            return 0;
+            return None;
         }
         let sent = std::mem::take(&mut self.sent);
-        let lost = sent.iter().filter(|sent| sent.elapsed() < ON_ITS_WAY).count();
-        u64::try_from(lost).unwrap_or(0)
+        sent.iter().find(|(_, sent)| sent.elapsed() < ON_ITS_WAY).map(|(number, _)| *number)
     }
 }
 

@@ -22,8 +22,11 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::dispatch::{Sleep, Stop, Wait};
-use super::http::{Client, MOST_BYTES, Reach, Request, TIMEOUT};
-use super::{AnswerSink, Channel, ChannelError, Message, Notice, Secret, SendError, text};
+use super::http::{self, Client, MOST_BYTES, Reach, Request, TIMEOUT};
+use super::{
+    AnswerSink, Channel, ChannelError, ChannelKind, Message, Notice, Opened, Secret, SendError,
+    text,
+};
 use crate::clock::{Clock, Timestamp, random};
 use crate::id::{ApprovalId, UserId};
 
@@ -54,6 +57,23 @@ pub struct Settings {
     /// Another server than Telegram's, by plain HTTP and inside the network if need be.
     #[serde(default)]
     pub danger_api: Option<Secret>,
+}
+
+impl ChannelKind for Settings {
+    fn check(&self) -> Result<(), &'static str> {
+        match &self.danger_api {
+            Some(api) => http::check(api.expose(), Reach::danger(true)),
+            None => Ok(()),
+        }
+    }
+
+    fn open(
+        self,
+        clock: Arc<dyn Clock>,
+        answers: Arc<dyn AnswerSink>,
+    ) -> Result<Opened, ChannelError> {
+        Ok(Opened::channel(Telegram::open(self, clock, answers)?))
+    }
 }
 
 /// A bot that sends to one chat.

@@ -23,7 +23,8 @@ use countersign_core::RiskLevel;
 use serde::Deserialize;
 
 use super::{
-    AnswerSink, Answered, Channel, ChannelAnswer, Message, Notice, SendError, Sender, text,
+    AnswerSink, Answered, Channel, ChannelAnswer, ChannelError, ChannelKind, Message, Notice,
+    Opened, SendError, Sender, text,
 };
 use crate::approval::Answer;
 use crate::clock::{Clock, Timestamp};
@@ -44,6 +45,20 @@ pub struct Settings {
     /// True when questions can be answered here.
     #[serde(default)]
     pub ask: bool,
+}
+
+impl ChannelKind for Settings {
+    fn check(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    fn open(
+        self,
+        clock: Arc<dyn Clock>,
+        answers: Arc<dyn AnswerSink>,
+    ) -> Result<Opened, ChannelError> {
+        Ok(Opened::channel(Terminal::open(self, clock, answers)))
+    }
 }
 
 /// The use of colour in the output.

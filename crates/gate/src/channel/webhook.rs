@@ -16,10 +16,13 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::http::{Client, Reach, Request, Response};
+use super::http::{self, Client, Reach, Request, Response};
 use super::sink::{Feed, Sink, SinkError, bounded};
 use super::subscription::{Subscription, records};
-use super::{Channel, ChannelError, Message, Notice, Opened, Secret, SendError, text};
+use super::{
+    AnswerSink, Channel, ChannelError, ChannelKind, Message, Notice, Opened, Secret, SendError,
+    text,
+};
 use crate::audit::Record;
 use crate::clock::{Clock, Timestamp, random};
 
@@ -53,20 +56,29 @@ pub struct Settings {
     pub danger_any_address: bool,
 }
 
-/// Opens what was asked for: questions and records each on a thread of their own, so that neither
-/// waits for the other.
-pub(super) fn open(settings: &Settings, clock: &Arc<dyn Clock>) -> Result<Opened, ChannelError> {
-    let mut opened = Opened::default();
-    let webhook = || Webhook::open(settings, Arc::clone(clock));
-    if settings.events.iter().any(|event| !is_record(*event)) {
-        opened.channel = Some(Box::new(webhook()?));
+impl ChannelKind for Settings {
+    fn check(&self) -> Result<(), &'static str> {
+        if self.events.is_empty() {
+            return Err("`events` of a webhook names none");
+        }
+        http::check(self.url.expose(), Reach::danger(self.danger_any_address))
     }
-    if let Some(records) = records(&settings.events) {
-        let destination = settings.url.expose().to_owned();
-        let sink = Box::new(RecordWebhook(webhook()?));
-        opened.feed = Some(Feed { sink, records, destination });
+
+    /// Opens what was asked for: questions and records each on a thread of their own, so that
+    /// neither waits for the other.
+    fn open(self, clock: Arc<dyn Clock>, _: Arc<dyn AnswerSink>) -> Result<Opened, ChannelError> {
+        let mut opened = Opened::default();
+        let webhook = || Webhook::open(&self, Arc::clone(&clock));
+        if self.events.iter().any(|event| !is_record(*event)) {
+            opened.channel = Some(Box::new(webhook()?));
+        }
+        if let Some(records) = records(&self.events) {
+            let destination = self.url.expose().to_owned();
+            let sink = Box::new(RecordWebhook(webhook()?));
+            opened.feed = Some(Feed { sink, records, destination });
+        }
+        Ok(opened)
     }
-    Ok(opened)
 }
 
 const fn is_record(event: Subscription) -> bool {
@@ -326,7 +338,7 @@ mod tests {
         let seen = server.next();
         assert_eq!(seen.path, "/hook?key=hidden-key");
         let receiver = standardwebhooks::Webhook::from_bytes(vec![7; 32]).unwrap();
-        let mut headers = http::HeaderMap::new();
+        let mut headers = ::http::HeaderMap::new();
         for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
             headers.insert(name, seen.header(name).parse().unwrap());
         }
@@ -347,7 +359,7 @@ mod tests {
         sink.send(&record).unwrap();
         let seen = server.next();
         let receiver = standardwebhooks::Webhook::from_bytes(vec![7; 32]).unwrap();
-        let mut headers = http::HeaderMap::new();
+        let mut headers = ::http::HeaderMap::new();
         for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
             headers.insert(name, seen.header(name).parse().unwrap());
         }

@@ -33,19 +33,28 @@ impl Gate {
     /// # Errors
     /// None: everything is halted. The result says if the halt is stored.
     pub async fn halt(&self, person: &Person) -> Result<Kept, GateError> {
-        let by = &person.user().id;
+        Ok(self.halt_by(&SwitchedBy::Person(person.user().id.clone())).await)
+    }
+
+    /// Halts everything again: the server ended before it could store that somebody had halted it.
+    pub async fn halt_again(&self) -> Kept {
+        self.halt_by(&SwitchedBy::Interrupted).await
+    }
+
+    async fn halt_by(&self, by: &SwitchedBy) -> Kept {
         *self.halted_by() = Some(by.clone());
+        self.workers.stop_all("everything is halted");
         let kept = self.keep_halt(by).await;
         // Also if it is not stored: listeners must know, above all the hooks.
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Halted });
         if let Err(error) = kept {
-            return Ok(Kept::InMemory(error.to_string()));
+            return Kept::InMemory(error.to_string());
         }
         let open = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
         match self.cancel_all(open, Cancel::Halted).await {
-            Ok(()) => Ok(Kept::InStore),
+            Ok(()) => Kept::InStore,
             // Halted all the same: open approvals are cancelled when the gate is next opened.
-            Err(error) => Ok(Kept::InMemory(error.to_string())),
+            Err(error) => Kept::InMemory(error.to_string()),
         }
     }
 
@@ -58,13 +67,19 @@ impl Gate {
         }
     }
 
-    async fn keep_halt(&self, by: &UserId) -> Result<(), GateError> {
+    /// Reports whether a halt is not stored yet.
+    #[must_use]
+    pub fn is_halt_pending(&self) -> bool {
+        self.halted_by().is_some()
+    }
+
+    async fn keep_halt(&self, by: &SwitchedBy) -> Result<(), GateError> {
         self.switch(by, true).await?;
         *self.halted_by() = None;
         Ok(())
     }
 
-    fn halted_by(&self) -> MutexGuard<'_, Option<UserId>> {
+    fn halted_by(&self) -> MutexGuard<'_, Option<SwitchedBy>> {
         self.halted_by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +103,7 @@ impl Gate {
         if !self.config.enabled {
             return Err(PeopleError::SwitchedOff);
         }
-        self.switch(&person.user().id, false).await?;
+        self.switch(&SwitchedBy::Person(person.user().id.clone()), false).await?;
         *self.halted_by() = None;
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Resumed });
         Ok(())
@@ -145,12 +160,15 @@ impl Gate {
         self.record(audit::Event::Halted, audit::RecordOwner::default(), &json!({"by": what}))
     }
 
-    async fn switch(&self, by: &UserId, halted: bool) -> Result<(), GateError> {
+    async fn switch(&self, by: &SwitchedBy, halted: bool) -> Result<(), GateError> {
         let event = if halted { audit::Event::Halted } else { audit::Event::Resumed };
         for _ in 0..TRIES {
             let control = self.control().await?;
-            let payload = json!({"by": by});
-            let next = Control::new(halted, Some(by.clone()), self.now(), &self.keyring);
+            let (person, payload) = match by {
+                SwitchedBy::Person(person) => (Some(person.clone()), json!({"by": person})),
+                SwitchedBy::Interrupted => (None, json!({"by": "interrupted"})),
+            };
+            let next = Control::new(halted, person, self.now(), &self.keyring);
             let batch = Batch {
                 writes: vec![control.replace(&next)?],
                 records: vec![self.record(event, audit::RecordOwner::default(), &payload)?],
@@ -164,6 +182,15 @@ impl Gate {
         }
         Err(GateError::Busy)
     }
+}
+
+/// The reason for which the kill switch changes.
+#[derive(Debug, Clone)]
+pub(super) enum SwitchedBy {
+    /// A person used it.
+    Person(UserId),
+    /// The server ended before it could store a halt.
+    Interrupted,
 }
 
 /// The place in which a halt is kept.

@@ -26,7 +26,7 @@ use crate::rate::Rate;
 use crate::scope::Scope;
 use crate::secret::Secret;
 use crate::session::Plan;
-use crate::store::{Memory, Query};
+use crate::store::{self, Query, StoreUrl};
 
 const RISKY: &str = "git push --force origin main";
 const SAFE: &str = "ls -la";
@@ -80,7 +80,7 @@ impl World {
         let keyring = Arc::new(Keyring::from_seed(&[7; 32]));
         let clock = Arc::new(Fake::at(Timestamp(1_767_225_600_000)));
         let gate = ready(Gate::open(Parts {
-            store: Arc::new(Memory::new(Arc::clone(&keyring))),
+            store: store::open(&StoreUrl::Memory, Arc::clone(&keyring)).unwrap(),
             keyring,
             clock: clock.clone(),
             processes: Arc::new(process::Fake::default()),

@@ -13,7 +13,7 @@ use crate::gate::people::{MOST_WAITING, PeopleError};
 use crate::gate::{Gate, GateError, Lookup, TRIES};
 use crate::id::{DeviceId, KeyId, UserId};
 use crate::key::{Access, ApiKey, Devices, NewKey};
-use crate::scope::{AUDIT_READ, CONSENT, Scope};
+use crate::scope::{AUDIT_READ, CONSENT, Scope, WORKER};
 use crate::secret::{Secret, SecretKind};
 use crate::session::Session;
 use crate::store::{Kind, Query, StoreError};
@@ -38,7 +38,10 @@ pub enum AuthError {
     #[error("this key works only on an approved device, and none was named")]
     NoDevice,
     /// The device is not an approved machine of the key's user.
-    #[error("this device is not approved yet: approve it from a signed-in device")]
+    #[error(
+        "this device is not approved for this key: it waits for approval, was revoked, or is \
+         somebody else's"
+    )]
     Device(DeviceId),
     /// Too many devices of the user wait already.
     #[error("{MOST_WAITING} devices wait for approval already: approve or revoke some first")]
@@ -234,7 +237,7 @@ impl Gate {
         new: NewKey,
     ) -> Result<NewSecret, PeopleError> {
         let named = |name: &&str| new.scopes.iter().any(|scope| scope.is(name));
-        if let Some(scope) = [CONSENT, AUDIT_READ].into_iter().find(named)
+        if let Some(scope) = [CONSENT, AUDIT_READ, WORKER].into_iter().find(named)
             && new.access == Access::Agent
         {
             return Err(PeopleError::NotForModels(scope));

@@ -27,6 +27,10 @@ use crate::key::ApiKey;
 use crate::keyring::{Keyring, Purpose};
 use crate::store::{Batch, Kind, Query, Write};
 
+mod declined;
+
+pub(super) use declined::Declined;
+
 /// A yes that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -164,34 +168,6 @@ impl Document for Remembered {
             owner: Some(self.user.as_str()),
             session: self.session.as_ref().map(SessionId::as_str),
             state: "remembered",
-            due: Some(self.expires_at),
-            ..IndexKeys::default()
-        }
-    }
-}
-
-/// A rejection of this action in this session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Declined {
-    id: String,
-    user: UserId,
-    session: SessionId,
-    feedback: Option<String>,
-    expires_at: Timestamp,
-}
-
-impl Document for Declined {
-    const KIND: Kind = Kind::Declined;
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn index_keys(&self) -> IndexKeys<'_> {
-        IndexKeys {
-            owner: Some(self.user.as_str()),
-            session: Some(self.session.as_str()),
-            state: "declined",
             due: Some(self.expires_at),
             ..IndexKeys::default()
         }
@@ -338,41 +314,6 @@ impl Gate {
         Ok(Some(versioned.map_or_else(|| id.clone(), |versioned| versioned.value.line().clone())))
     }
 
-    /// The write that keeps a rejected action from being asked about again in its session, for a
-    /// day.
-    pub(super) async fn decline(
-        &self,
-        approval: &Approval,
-        decision: &Decision,
-    ) -> Result<Option<Write>, GateError> {
-        let Some(session) = &approval.request.session else { return Ok(None) };
-        let declined = Declined {
-            id: declined_id(session, approval.request.fingerprint),
-            user: approval.request.user.clone(),
-            session: session.clone(),
-            feedback: decision.feedback.clone(),
-            expires_at: decision.at.after(days(1)),
-        };
-        let before: Option<Versioned<Declined>> = self.get(&declined.id).await?;
-        Ok(Some(match before {
-            Some(versioned) => versioned.replace(&declined)?,
-            None => document::insert(&declined)?,
-        }))
-    }
-
-    /// The feedback of the person who rejected exactly this action in this session, if one did.
-    pub(super) async fn declined(
-        &self,
-        submission: &Submission<'_>,
-        bound: &str,
-    ) -> Result<Option<Option<String>>, GateError> {
-        let Some(session) = &submission.proposal.session else { return Ok(None) };
-        let id = declined_id(session, fingerprint(&self.keyring, bound));
-        let versioned: Option<Versioned<Declined>> = self.get(&id).await?;
-        let valid = versioned.filter(|versioned| submission.now < versioned.value.expires_at);
-        Ok(valid.map(|versioned| versioned.value.feedback))
-    }
-
     /// The question about exactly this action that is already pending, or approved and not used
     /// yet, so that an agent that lost track does not ask twice.
     pub(super) async fn already_asked(
@@ -427,8 +368,4 @@ impl Gate {
             _ => false,
         }
     }
-}
-
-fn declined_id(session: &SessionId, print: Hash) -> String {
-    format!("{session}:{print}")
 }

@@ -193,7 +193,7 @@ impl Gate {
         Ok(Some(versioned.value))
     }
 
-    async fn end_after_errors(&self, session: Option<Session>) -> Result<(), GateError> {
+    pub(super) async fn end_after_errors(&self, session: Option<Session>) -> Result<(), GateError> {
         let Some(session) = session.filter(Session::is_alive) else { return Ok(()) };
         let Some(most) = session.limits.errors else { return Ok(()) };
         if self.store.counter(&session.counter("errors")).await? >= u64::from(most) {
@@ -234,7 +234,7 @@ impl Gate {
         Ok(records)
     }
 
-    fn tell_report(&self, caller: &Caller, action: &ActionId, outcome: Outcome) {
+    pub(super) fn tell_report(&self, caller: &Caller, action: &ActionId, outcome: Outcome) {
         self.bus.tell(Event {
             user: Some(caller.user.clone()),
             workspace: Some(caller.workspace.clone()),

@@ -162,7 +162,7 @@ impl Gate {
         self.overdue(record_owner, &id, action, limit, times).map(Some)
     }
 
-    fn overdue(
+    pub(super) fn overdue(
         &self,
         record_owner: RecordOwner,
         id: &ActionId,

@@ -217,6 +217,7 @@ impl Gate {
             states: OPEN.to_vec(),
             ..Query::of(Kind::Approval)
         };
+        self.end_work(id, reason.as_str());
         self.cancel_all(query, Cancel::SessionEnded).await?;
         if let Some(session) = ended {
             self.tell_session(&session, What::SessionEnded { reason: reason.as_str() });

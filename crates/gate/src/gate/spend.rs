@@ -4,7 +4,7 @@ use countersign_core::digest::digest;
 use countersign_core::{Action, Context};
 use serde_json::json;
 
-use crate::approval::{Approval, Cancel, State, TamperedError};
+use crate::approval::{Approval, Cancel, Details, State, TamperedError};
 use crate::audit::{self, Draft};
 use crate::caller::Caller;
 use crate::document::Versioned;
@@ -20,46 +20,9 @@ use crate::proposal::{Proposal, binding};
 use crate::session::{Session, SessionState};
 use crate::store::{Batch, Unchanged};
 
-/// The reason for which an approval cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SpendError {
-    /// The approval does not exist for them.
-    #[error("there is no such approval")]
-    NotFound,
-    /// The approval is still pending.
-    #[error("still waiting for an answer")]
-    Pending,
-    /// The approval is settled and cannot be used.
-    #[error("already {0}")]
-    Settled(&'static str),
-    /// This is not the action that was approved.
-    #[error("this is not the action that was approved")]
-    OtherAction,
-    /// The key may not do this.
-    #[error("this key may not do `{0}`")]
-    Scope(String),
-    /// Too few of the people who agreed still may, or more people must agree now.
-    #[error("too few of those who agreed may still say so: ask again")]
-    TooFewAgree,
-    /// The session does not run.
-    #[error("the session does not run any more")]
-    Session,
-    /// Everything is halted.
-    #[error("everything is halted")]
-    Halted,
-    /// The approval was changed in the store by somebody else.
-    #[error(transparent)]
-    Tampered(#[from] TamperedError),
-    /// Something else went wrong.
-    #[error(transparent)]
-    Gate(#[from] GateError),
-}
+mod error;
 
-impl From<crate::store::StoreError> for SpendError {
-    fn from(error: crate::store::StoreError) -> Self {
-        Self::Gate(error.into())
-    }
-}
+pub use error::SpendError;
 
 impl Gate {
     /// Uses an approval on the action that is about to run.
@@ -177,11 +140,7 @@ impl Gate {
             let (versioned, rights) = self.own_approval(caller, id).await?;
             let approval = &versioned.value;
             let details = approval.open(&self.keyring)?;
-            // The context is the one that was judged, except for the agent's current directory and
-            // page.
-            let mut context = details.context.clone();
-            context.cwd.clone_from(&proposal.context.cwd);
-            context.base_url.clone_from(&proposal.context.base_url);
+            let context = context_of(&details, proposal);
             let bound = binding(&digest(&proposal.action, &context), &proposal.scripts);
             if !approval.is_about(&self.keyring, &bound) {
                 return Err(SpendError::OtherAction);
@@ -368,6 +327,15 @@ impl Gate {
         self.commit(batch).await.map_err(failed)?;
         Ok(())
     }
+}
+
+/// The context of the action that is about to run: the one that was judged, except for the agent's
+/// current directory and page.
+fn context_of(details: &Details, proposal: &Proposal) -> Context {
+    let mut context = details.context.clone();
+    context.cwd.clone_from(&proposal.context.cwd);
+    context.base_url.clone_from(&proposal.context.base_url);
+    context
 }
 
 /// Reports whether a refused use is recorded: waiting is not an attempt, nor is a failing store.

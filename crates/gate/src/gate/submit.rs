@@ -12,9 +12,8 @@
 use std::sync::Arc;
 
 use countersign_core::context::History;
-use countersign_core::fact::FactKind;
 use countersign_core::policy::Session as Relaxation;
-use countersign_core::{Action, Context, Judgement, Policy, Unasked, Verdict, judge};
+use countersign_core::{Action, Context, Judgement, Policy, Verdict, judge};
 
 use crate::audit::RecordOwner;
 use crate::caller::Caller;
@@ -24,7 +23,7 @@ use crate::event::{Event, What};
 use crate::gate::running::Running;
 use crate::gate::session::{not_running, works_in};
 use crate::gate::{Control, Gate, GateError, Lookup, TRIES};
-use crate::id::{ActionId, ApprovalId, KeyId, UserId};
+use crate::id::{ActionId, KeyId, UserId};
 use crate::judging::{Lane, NotJudged};
 use crate::permit::{Basis, Permit};
 use crate::preferences::Preferences;
@@ -33,10 +32,13 @@ use crate::session::{Session, Violation};
 use crate::store::{Epoch, Kind, Unchanged};
 
 mod ask;
+mod basis;
 mod conditions;
 mod others;
 mod record;
 mod refuse;
+
+use basis::{Given, basis, is_left_open, is_outside_origins, status_of};
 
 /// The inputs of a decision on a proposal.
 pub(super) struct Submission<'a> {
@@ -343,58 +345,6 @@ fn standing(submission: &Submission<'_>) -> Option<Why> {
         return Some(Why::NoSession);
     };
     not_running(&session.value, submission.now)
-}
-
-/// The basis on which an action is allowed.
-struct Given {
-    by: Basis,
-    /// The question that was answered, if one was.
-    approval: Option<ApprovalId>,
-}
-
-/// The name on record of an action that was allowed.
-const fn status_of(by: Basis) -> &'static str {
-    match by {
-        Basis::Rules => "allowed",
-        Basis::Person => "approved",
-        Basis::Remembered => "remembered",
-        Basis::AutoConfirm | Basis::Autonomous | Basis::Program => "auto_confirmed",
-        Basis::HandedOver => "handed_over",
-    }
-}
-
-/// The basis of an action about which nobody is asked: its session may have left out the
-/// confirmation, or an earlier answer may apply.
-fn basis(judgement: &Judgement) -> Basis {
-    let mut before = Verdict::Allow;
-    for step in &judgement.trace {
-        if before == Verdict::Confirm
-            && step.said < Verdict::Confirm
-            && let Some(unasked) = step.unasked
-        {
-            return match unasked {
-                Unasked::AutoConfirm => Basis::AutoConfirm,
-                Unasked::Autonomous => Basis::Autonomous,
-                Unasked::Program => Basis::Program,
-                Unasked::Remembered => Basis::Remembered,
-            };
-        }
-        before = step.said;
-    }
-    Basis::Rules
-}
-
-/// Reports whether an agent asks a person and nobody has answered: lowered rules and an earlier
-/// approval do not answer this question. A person who started an `auto_confirm` session, or
-/// switched on autonomous mode, has answered.
-fn is_left_open(submission: &Submission<'_>, policy: &Policy) -> bool {
-    submission.proposal.action.is_question() && !policy.answers_questions()
-}
-
-/// Reports whether the strictest finding is about a server outside of the session's origins.
-fn is_outside_origins(judgement: &Judgement) -> bool {
-    let strictest = judgement.findings.first();
-    strictest.is_some_and(|finding| finding.fact == Some(FactKind::UrlForeign))
 }
 
 /// The counter of the pending questions of one person.

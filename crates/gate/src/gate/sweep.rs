@@ -47,6 +47,7 @@ impl Gate {
         })
         .await?;
         self.sweep_running(now).await?;
+        self.sweep_workers().await?;
         self.forget::<Remembered>(now).await?;
         self.forget::<Declined>(now).await?;
         self.forget::<Invitation>(now).await?;

@@ -74,7 +74,7 @@ impl Gate {
                 number += 1;
                 continue;
             }
-            let meta = self.begun(caller, session, &new, name)?;
+            let meta = self.begun(caller, &ground.session, &new, name)?;
             let batch = Batch {
                 writes: vec![document::insert(&meta)?, document::insert(&taken)?],
                 counts: self.room_for(&ground.session, new.bytes.unwrap_or(0)),
@@ -116,16 +116,16 @@ impl Gate {
     fn begun(
         &self,
         caller: &Caller,
-        session: &SessionId,
+        session: &Session,
         new: &NewFile,
         name: FileName,
     ) -> Result<FileMeta, TransferError> {
         let now = self.now();
         Ok(FileMeta {
             id: FileId::draw(&self.clock)?,
-            user: caller.user.clone(),
-            workspace: caller.workspace.clone(),
-            session: session.clone(),
+            user: session.user.clone(),
+            workspace: session.workspace.clone(),
+            session: session.id.clone(),
             key: caller.key_id().cloned(),
             name,
             declared_bytes: new.bytes,
@@ -179,7 +179,7 @@ impl Gate {
             self.get(id.as_str()).await?.ok_or(TransferError::NotFound)?;
         let session = &versioned.value;
         let may = match reader {
-            Reader::Caller(caller) => works_in(caller, session),
+            Reader::Caller(caller) => works_in(caller, session) || self.works_for(caller, session),
             Reader::Person(person) => looks_after(person, session).is_ok(),
         };
         if may { Ok(versioned) } else { Err(TransferError::NotFound) }

@@ -16,7 +16,7 @@ use crate::store::{
 use crate::sync::Mutex;
 
 /// An in-memory store.
-pub struct Memory {
+pub(crate) struct Memory {
     keyring: Arc<Keyring>,
     state: Mutex<State>,
 }
@@ -24,7 +24,7 @@ pub struct Memory {
 impl Memory {
     /// An empty store, whose chain this keyring signs.
     #[must_use]
-    pub fn new(keyring: Arc<Keyring>) -> Self {
+    pub(crate) fn new(keyring: Arc<Keyring>) -> Self {
         Self { keyring, state: Mutex::default() }
     }
 }

@@ -40,7 +40,7 @@ use read::Readers;
 use writer::{Done, Job, Writer};
 
 /// A store in one file.
-pub struct Sqlite {
+pub(crate) struct Sqlite {
     path: PathBuf,
     readers: Readers,
     memo: Arc<Memo>,
@@ -55,14 +55,14 @@ struct Thread {
 
 impl Sqlite {
     /// The name of the file in a data folder.
-    pub const FILE: &'static str = "gate.db";
+    pub(crate) const FILE: &'static str = "gate.db";
 
     /// Notes, signed, that the database in a file is yet to be created. Called once, with a new
     /// key: without this note a missing database is taken for a deleted one.
     ///
     /// # Errors
     /// The note or its folder cannot be written.
-    pub fn begin(path: &Path, keyring: &Keyring) -> Result<(), StoreError> {
+    pub(crate) fn begin(path: &Path, keyring: &Keyring) -> Result<(), StoreError> {
         make_folder(path).map_err(|cause| unusable(path, &cause))?;
         Note::begin(noted::path(path), keyring).map(drop)
     }
@@ -72,7 +72,10 @@ impl Sqlite {
     ///
     /// # Errors
     /// As [`Sqlite::open`].
-    pub fn danger_open_or_begin(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
+    pub(crate) fn danger_open_or_begin(
+        path: &Path,
+        keyring: Arc<Keyring>,
+    ) -> Result<Self, StoreError> {
         if !Self::was_used(path).map_err(|cause| unusable(path, &cause))? {
             Self::begin(path, &keyring)?;
         }
@@ -84,7 +87,7 @@ impl Sqlite {
     /// # Errors
     /// The file cannot be created or used, is not ours, was written by a newer version, is gone, or
     /// its audit chain does not end at the signed end, or is shorter than the note.
-    pub fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
         let unusable = |cause: &dyn fmt::Display| unusable(path, cause);
         make_folder(path).map_err(|cause| unusable(&cause))?;
         // Before the database is created: an existing database without a note has lost it.
@@ -108,7 +111,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// It does not exist, or has another version.
-    pub fn read_only(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn read_only(path: &Path) -> Result<Self, StoreError> {
         let readers = Readers::new(path.to_owned());
         readers
             .read(|connection| Ok(schema::check(connection)))
@@ -119,7 +122,7 @@ impl Sqlite {
 
     /// The file with the note of the minimum length of a database's chain.
     #[must_use]
-    pub fn note_of(path: &Path) -> PathBuf {
+    pub(crate) fn note_of(path: &Path) -> PathBuf {
         noted::path(path)
     }
 
@@ -127,7 +130,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn was_used(path: &Path) -> io::Result<bool> {
+    pub(crate) fn was_used(path: &Path) -> io::Result<bool> {
         Ok(path.try_exists()?
             || match noted::read(path) {
                 Noted::Missing | Noted::NotKept => false,

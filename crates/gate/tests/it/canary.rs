@@ -150,7 +150,7 @@ fn tool(arguments: Value) -> Action {
 
 fn ui(op: UiOp) -> Action {
     let (surface, label, field, text, url) = (Surface::Browser, None, None, None, None);
-    Action::Ui { surface, op, label, field, text, url }
+    Action::Ui { surface, op, label, field, text, url, reference: None }
 }
 
 /// Every action that can carry a text.
@@ -240,7 +240,8 @@ fn pages(text: &str) -> Vec<Action> {
     };
     let on = |op, label: Option<String>, field: Option<Field>, text: Option<String>| {
         let url = Some(format!("https://x.example/?q={}", told().unwrap()));
-        Action::Ui { surface: Surface::Browser, op, label, field: field.map(Box::new), text, url }
+        let (surface, field) = (Surface::Browser, field.map(Box::new));
+        Action::Ui { surface, op, label, field, text, url, reference: None }
     };
     vec![
         on(UiOp::Click, told(), None, None),

@@ -18,6 +18,8 @@ enum Does {
     Takes,
     Refuses,
     IsAway,
+    /// Takes it, and never says that it has arrived.
+    Swallows,
     /// Takes it, and has broken off when it is looked at again.
     Breaks,
     Panics,
@@ -28,7 +30,8 @@ enum Does {
 struct Scripted {
     script: Mutex<Vec<Does>>,
     took: Sender<u64>,
-    lost: u64,
+    lost: Vec<u64>,
+    broken: bool,
 }
 
 impl Sink for Scripted {
@@ -44,7 +47,11 @@ impl Sink for Scripted {
             }
             Does::Refuses => return Err(SinkError::Refused("no".into())),
             Does::Panics => panic!("as the test wants it"),
-            Does::Breaks => self.lost += 1,
+            Does::Swallows => self.lost.push(record.number),
+            Does::Breaks => {
+                self.lost.push(record.number);
+                self.broken = true;
+            }
             Does::Takes => {}
         }
         let _ = self.took.send(record.number);
@@ -52,14 +59,17 @@ impl Sink for Scripted {
     }
 
     fn check(&mut self) -> Result<(), SinkError> {
-        if self.lost == 0 {
+        if !self.broken {
             return Ok(());
         }
         Err(SinkError::Later { why: "broken".into(), wish: Some(Duration::ZERO) })
     }
 
-    fn unconfirmed(&mut self) -> u64 {
-        std::mem::take(&mut self.lost)
+    fn first_unconfirmed(&mut self) -> Option<u64> {
+        if !std::mem::take(&mut self.broken) {
+            return None;
+        }
+        std::mem::take(&mut self.lost).first().copied()
     }
 }
 
@@ -74,7 +84,8 @@ fn folder(name: &str) -> PathBuf {
 fn feed(mut script: Vec<Does>, records: Records) -> (Feed, Receiver<u64>) {
     let (took, seen) = channel();
     script.reverse();
-    let sink = Box::new(Scripted { script: Mutex::new(script), took, lost: 0 });
+    let sink =
+        Box::new(Scripted { script: Mutex::new(script), took, lost: Vec::new(), broken: false });
     (Feed { sink, records, destination: "there".to_owned() }, seen)
 }
 
@@ -135,6 +146,25 @@ fn what_may_be_lost_with_a_connection_is_sent_again() {
         assert_eq!(next(&seen), number);
     }
     assert_eq!(next(&seen), last, "the last one once more");
+    forwarder.shutdown(Duration::from_secs(30));
+}
+
+#[test]
+fn what_may_be_lost_is_sent_again_when_records_that_are_not_sent_lie_between() {
+    let world = world();
+    let folder = folder("gaps");
+    let before = end(&world);
+    for number in 0..3 {
+        world.ask(&shell(&format!("git push --force origin {number}")));
+    }
+    let script = vec![Does::Swallows, Does::Swallows, Does::Breaks];
+    let (feed, seen) = feed(script, Records::Of(vec!["critical_point"]));
+    let position = position(&world, &feed, &folder, before);
+    let forwarder = start(&world, feed, position);
+    let first: Vec<_> = (0..3).map(|_| next(&seen)).collect();
+    assert!(first.windows(2).all(|pair| pair[0] + 1 < pair[1]), "{first:?}");
+    let again: Vec<_> = (0..3).map(|_| next(&seen)).collect();
+    assert_eq!(again, first);
     forwarder.shutdown(Duration::from_secs(30));
 }
 

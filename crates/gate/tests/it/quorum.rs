@@ -125,6 +125,28 @@ fn no_word_of_one_person_replaces_the_others() {
 }
 
 #[test]
+fn a_question_that_its_agent_calls_critical_takes_those_whom_critical_actions_take() {
+    let row = QuorumRow {
+        risk: Some(RiskLevel::Critical),
+        rules: Vec::new(),
+        need: Some(2),
+        escalate_after: None,
+    };
+    let config = Config { quorum: vec![row], ..Config::default() };
+    let world = World::new(Setup { config, ..Setup::default() });
+    autonomous(&world);
+    let called = |risk: &str| {
+        let mut question = question();
+        if let Action::Named { params, .. } = &mut question.action {
+            params.insert("risk_level".to_owned(), json!(risk));
+        }
+        question
+    };
+    assert!(matches!(world.submit(&called("high")), Submitted::Permitted(..)));
+    takes_two_others(&world, &world.agent, &called("critical"), "autonomous mode");
+}
+
+#[test]
 fn a_profile_that_one_person_chose_does_not_replace_the_others() {
     // Blocked by one profile, asked about by the other; a coding agent runs it without a question.
     for (own, action) in [

@@ -11,7 +11,7 @@ use countersign_gate::id::DeviceId;
 use countersign_gate::process::{self, InheritedTraits, Pid, Process, agents};
 use countersign_gate::proposal::Why;
 use countersign_gate::session::Plan;
-use countersign_gate::store::{Batch, Doc, Kind, Memory, Query, Write};
+use countersign_gate::store::{self, Batch, Doc, Kind, Query, StoreUrl, Write};
 use countersign_gate::user::{Device, DeviceRole, DeviceState, Membership};
 use countersign_gate::{Caller, Config, Gate, Parts, Person, Submitted};
 use pollster::block_on;
@@ -65,7 +65,7 @@ fn nobody_is_at_the_socket_before_there_is_an_owner() {
     let keyring = Arc::new(keyring());
     let processes = Arc::new(process::Fake::default());
     let gate = block_on(Gate::open(Parts {
-        store: Arc::new(Memory::new(keyring.clone())),
+        store: store::open(&StoreUrl::Memory, keyring.clone()).unwrap(),
         keyring,
         clock: Arc::new(Fake::at(BEGIN)),
         processes: processes.clone(),

@@ -18,7 +18,7 @@ use countersign_gate::process;
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
 use countersign_gate::session::Plan;
-use countersign_gate::store::{Kind, Memory, Query, RecordQuery, Sqlite, Store};
+use countersign_gate::store::{self, Kind, Query, RecordQuery, Store, StoreUrl};
 use countersign_gate::user::Membership;
 use countersign_gate::{Caller, Config, Gate, Parts, Permit, Person, Proposal, Submitted};
 use pollster::block_on;
@@ -266,10 +266,8 @@ fn open_gate(
 fn open_store(folder: Option<&Path>) -> Arc<dyn Store> {
     let keyring = Arc::new(keyring());
     match folder {
-        Some(folder) => {
-            Arc::new(Sqlite::danger_open_or_begin(&folder.join("gate.db"), keyring).unwrap())
-        }
-        None => Arc::new(Memory::new(keyring)),
+        Some(folder) => store::danger_open_or_begin(&StoreUrl::in_folder(folder), keyring).unwrap(),
+        None => store::open(&StoreUrl::Memory, keyring).unwrap(),
     }
 }
 

@@ -20,7 +20,7 @@ use countersign_gate::process;
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
 use countersign_gate::secret::Secret;
-use countersign_gate::store::{Kind, Query, RecordQuery, Sqlite};
+use countersign_gate::store::{self, Kind, Query, RecordQuery, StoreUrl};
 use countersign_gate::{Caller, Config, Gate, Parts, Person, Proposal, Submitted};
 use pollster::block_on;
 use serde_json::Value;
@@ -170,7 +170,8 @@ fn open(folder: &Path) -> Gate {
         ..Config::default()
     };
     block_on(Gate::open(Parts {
-        store: Arc::new(Sqlite::danger_open_or_begin(&folder.join(FILE), keyring()).unwrap()),
+        store: store::danger_open_or_begin(&StoreUrl::Sqlite(folder.join(FILE)), keyring())
+            .unwrap(),
         keyring: keyring(),
         clock: Arc::new(System),
         processes: Arc::new(process::Fake::default()),

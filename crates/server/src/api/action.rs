@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use countersign_core::{Action, Context};
 use countersign_gate::approval::{Cancel, Outcome, State as Settled};
@@ -18,6 +17,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::api::execute::execute;
+use crate::api::wait::{Wait, applied};
 use crate::app::App;
 use crate::auth::{Asker, Identity, Shown};
 use crate::body::{self, Path};
@@ -61,6 +62,9 @@ pub(super) struct ProposalBody {
     /// run is one question: a caller that lost the connection finds it again, with its answer.
     #[schemars(length(max = 256))]
     run: Option<String>,
+    /// Has a worker of the session do it as soon as it is permitted.
+    #[serde(default)]
+    execute: bool,
 }
 
 /// The outcome of a permitted action.
@@ -87,7 +91,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(propose),
         post(path::SESSION_ACTIONS, "propose_in_session")
             .by(Who::Either)
-            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and uses an approval immediately. Where a person has changed the action, the permit is for `edited`: run that instead.")
+            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and uses an approval immediately. Where a person has changed the action, the permit is for `edited`: run that instead. With `execute` a worker does it once it is permitted; the answer has its result where the wait is long enough, and its `action_id` otherwise.")
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
             .gives::<Proposed>(202)
@@ -119,6 +123,10 @@ impl ProposalBody {
             }
             (one, other) => one.or(other),
         };
+        if self.execute {
+            let detail = "`execute` is for one proposal in a session";
+            return Err(Problem::bad_request(detail));
+        }
         Ok(Proposal {
             action: self.action,
             context: self.context,
@@ -183,6 +191,9 @@ async fn submit(
     mut body: ProposalBody,
     session: Option<SessionId>,
 ) -> Result<Response, Problem> {
+    if std::mem::take(&mut body.execute) {
+        return Box::pin(execute(app, asker, wait, body, session)).await;
+    }
     let workspace = body.workspace_id.take();
     let proposal = body.proposal(session)?;
     let (identity, shown) = asker.split();
@@ -337,37 +348,6 @@ pub(super) async fn settled(
         settled = app.gate.settled(caller, approval) => Ok(Some(settled?)),
         () = tokio::time::sleep(wait) => Ok(None),
         () = app.stopped() => Ok(None),
-    }
-}
-
-/// The time that the caller is willing to wait: `Prefer: wait=30`, as in RFC 7240.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wait(pub(super) Option<Duration>);
-
-impl FromRequestParts<App> for Wait {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let values = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-        let wishes = values.flat_map(|text| text.split(',')).map(str::trim);
-        for wish in wishes {
-            let Some((name, value)) = wish.split_once('=') else { continue };
-            if !name.trim().eq_ignore_ascii_case("wait") {
-                continue;
-            }
-            let seconds = value.trim().trim_matches('"').parse::<u32>();
-            let wrong = |_| Problem::bad_request("`Prefer: wait=` takes a whole number of seconds");
-            let wait = Duration::from_secs(seconds.map_err(wrong)?.into());
-            return Ok(Self(Some(wait.min(app.settings.limits.wait()))));
-        }
-        Ok(Self(None))
-    }
-}
-
-pub(super) fn applied(headers: &mut HeaderMap, wait: Option<Duration>) {
-    let Some(wait) = wait else { return };
-    if let Ok(value) = HeaderValue::from_str(&format!("wait={}", wait.as_secs())) {
-        headers.insert(HeaderName::from_static("preference-applied"), value);
     }
 }
 

@@ -17,7 +17,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::action::{Wait, applied, caller_of, settled};
+use crate::api::action::{caller_of, settled};
+use crate::api::wait::{Wait, applied};
 use crate::app::App;
 use crate::auth::{Identity, Signed};
 use crate::body::{self, Path, Query};

@@ -21,7 +21,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::api::action::{Wait, applied, caller_of, decided, settled};
+use crate::api::action::{caller_of, decided, settled};
+use crate::api::wait::{Wait, applied};
 use crate::app::App;
 use crate::auth::Asker;
 use crate::body;
@@ -72,9 +73,7 @@ impl Question {
         let texts = self.details.iter().chain(&self.action).chain([&self.description]);
         let long = texts.into_iter().any(|text| text.chars().count() > MOST_CHARACTERS);
         if long || self.details.len() > MOST_DETAILS {
-            return Err(Problem::bad_request(
-                "that is more than a person can read at once at once",
-            ));
+            return Err(Problem::bad_request("that is more than a person can read at once"));
         }
         if self.description.trim().is_empty() {
             return Err(Problem::bad_request("`description` says nothing"));

@@ -15,9 +15,9 @@ use crate::auth::{Remote, Signed, bearer};
 use crate::body::{self, Path, Query};
 use crate::error::Problem;
 use crate::idempotent::Once;
+use crate::link::sign_in_url;
 use crate::page::Listed;
 use crate::route::{Route, Who, get, post, row};
-use crate::sign_in::sign_in_url;
 
 /// The owner of the devices.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::auth::Identity;
 use crate::body;
 use crate::error::Problem;
+use crate::page::Listed;
 use crate::route::{Route, Who, get, post};
 
 /// The most decisions in one request.
@@ -40,12 +41,6 @@ struct Delivered {
     delivered: u64,
 }
 
-/// The rows that say when others than the person for whom an agent works must agree.
-#[derive(Debug, Serialize, JsonSchema)]
-struct QuorumRows {
-    items: Vec<QuorumRow>,
-}
-
 pub(super) fn routes() -> Vec<Route> {
     vec![
         post(path::OFFLINE, "deliver_offline")
@@ -57,7 +52,7 @@ pub(super) fn routes() -> Vec<Route> {
         get(path::QUORUM, "show_quorum")
             .by(Who::Either)
             .says("The rules for when people other than the agent's owner must agree: hooks do not leave these to the host.")
-            .gives::<QuorumRows>(200)
+            .gives::<Listed<QuorumRow>>(200)
             .to(quorum),
     ]
 }
@@ -76,6 +71,6 @@ async fn deliver(
     Ok(Json(Delivered { delivered }))
 }
 
-async fn quorum(State(app): State<App>, _identity: Identity) -> Json<QuorumRows> {
-    Json(QuorumRows { items: app.gate.config().quorum.clone() })
+async fn quorum(State(app): State<App>, _identity: Identity) -> Json<Listed<QuorumRow>> {
+    Json(Listed::whole(app.gate.config().quorum.clone()))
 }

@@ -39,6 +39,9 @@ struct Begin {
     reuse: bool,
     #[serde(default)]
     plan: Plan,
+    /// True when a worker is to do its actions: the session ends if none registers in time.
+    #[serde(default)]
+    worker: bool,
     /// The credentials it may sign in with. Kept in memory alone, and gone with the session.
     #[serde(default)]
     credentials: Vec<SiteBody>,
@@ -148,7 +151,7 @@ async fn start(
     remote: Remote,
     body::Json(begin): body::Json<Begin>,
 ) -> Result<(StatusCode, Json<SessionView>), Problem> {
-    let Begin { consent, workspace_id, reuse, mut plan, credentials } = begin;
+    let Begin { consent, workspace_id, reuse, mut plan, worker, credentials } = begin;
     let is_known = matches!(&identity, Identity::Person(person) if !person.is_unproven());
     let caller = caller_of(identity, workspace_id.as_ref())?;
     if let Some(peer) = remote.peer.filter(|_| !is_known) {
@@ -166,6 +169,9 @@ async fn start(
         .map(|body| SiteCredential { site: body.site, credential: body.fields })
         .collect();
     let session = app.gate.start(&caller, plan, consent, credentials).await?;
+    if worker {
+        app.gate.expect_worker(&caller, &session.id).await?;
+    }
     Ok((StatusCode::CREATED, Json(session.into())))
 }
 

@@ -13,8 +13,9 @@ use crate::api::approval::{answer_all, token_of};
 use crate::app::App;
 use crate::auth::Signed;
 use crate::body::{Form, Path};
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
 use crate::route::{Route, form};
 
 pub(super) fn routes() -> Vec<Route> {

@@ -8,8 +8,9 @@ use crate::api::app::{AppView, apps, choose_for_app, choose_for_skill};
 use crate::app::App;
 use crate::auth::Signed;
 use crate::body::Form;
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
 use crate::route::{Route, form, page};
 
 pub(super) fn routes() -> Vec<Route> {

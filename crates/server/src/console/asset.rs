@@ -4,8 +4,8 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::console::Text;
 use crate::error::Problem;
+use crate::html::Text;
 use crate::route::{Route, Who, get};
 
 pub(super) fn routes() -> Vec<Route> {

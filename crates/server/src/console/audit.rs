@@ -7,10 +7,11 @@ use countersign_gate::audit::Report;
 use countersign_gate::store::{Order, RecordQuery};
 
 use crate::app::App;
+use crate::console::Frame;
 use crate::console::piece::How;
 use crate::console::record::RecordView;
-use crate::console::{Frame, show};
 use crate::error::Problem;
+use crate::html::show;
 use crate::route::{Route, form, page};
 
 /// The number of records on the page.

@@ -12,10 +12,10 @@ use countersign_gate::id::{KeyId, SessionId};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::console::Text;
 use crate::console::piece::{Highlight, How, Piece, differences, pieces, plain};
 use crate::console::when::{ago, left};
 use crate::error::Problem;
+use crate::html::Text;
 
 /// A longer card is shortened in a list of cards, and is shown in full on its own page.
 const MOST_BYTES: usize = 8_000;

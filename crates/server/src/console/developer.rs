@@ -6,23 +6,25 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{Html, Response};
+use countersign_gate::Person;
 use countersign_gate::config::Erasure;
-use countersign_gate::gate::{OwnerFilter, Page, Usage};
-use countersign_gate::id::{DeviceId, KeyId, RememberedId};
-use countersign_gate::key::{Access, ApiKey, Devices};
-use countersign_gate::machine::Machine;
+use countersign_gate::gate::Usage;
+use countersign_gate::id::{DeviceId, KeyId, RememberedId, WorkspaceId};
+use countersign_gate::key::{Access, ApiKey, Devices, HOOK_WRITES};
 use countersign_gate::preferences::{Logging, Preferences};
-use countersign_gate::user::{Device, DeviceRole, DeviceState, Role};
+use countersign_gate::user::{Device, DeviceRole, DeviceState};
 
 use crate::api::key::{Make, make_key};
 use crate::app::App;
 use crate::auth::{Remote, Signed};
 use crate::body::{Form, Path};
+use crate::console::machine::{MachineView, machines};
 use crate::console::when::{ago, moment};
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
+use crate::link::sign_in_url;
 use crate::route::{Route, form, page};
-use crate::sign_in::sign_in_url;
 
 /// The path of this page.
 const BACK: &str = "/developer";
@@ -71,38 +73,10 @@ struct Developer {
     settings: Preferences,
     chart: Vec<Column>,
     machines: Vec<MachineView>,
+    /// The workspaces of this person, by id and name, if a new key has to name one of them.
+    workspaces: Vec<(String, String)>,
     /// True when the organisation keeps the record.
     kept: bool,
-}
-
-/// The last proof of a machine.
-struct MachineView {
-    id: String,
-    name: String,
-    version: String,
-    policy: String,
-    hosts: String,
-    proved: bool,
-    problems: Vec<String>,
-    when: String,
-}
-
-impl MachineView {
-    fn of(frame: &Frame, app: &App, machine: Machine) -> Self {
-        let Machine { id, proof, proved_at, .. } = machine;
-        let hosts: Vec<_> = proof.hosts.iter().map(|host| host.host.as_str()).collect();
-        let policy = proof.policy_digest.as_deref().unwrap_or("–");
-        Self {
-            id,
-            hosts: hosts.join(", "),
-            policy: policy.chars().take(12).collect(),
-            proved: proof.is_whole(),
-            when: ago(frame.t, proved_at, app.gate.now()),
-            name: proof.machine,
-            version: proof.version,
-            problems: proof.problems,
-        }
-    }
 }
 
 pub(super) struct KeyView {
@@ -228,31 +202,21 @@ async fn look(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
     let chart = chart(&keys);
     let machines = machines(&app, &frame).await?;
     let kept = app.gate.config().erasure == Erasure::Administrators;
-    show(&Developer { frame, keys, devices, remembered, settings, chart, machines, kept })
+    let workspaces = choices(&app, &frame.person).await?;
+    let developer =
+        Developer { frame, keys, devices, remembered, settings, chart, machines, workspaces, kept };
+    show(&developer)
 }
 
-/// The machines this person looks after: everybody's, for a super admin.
-async fn machines(app: &App, frame: &Frame) -> Result<Vec<MachineView>, Problem> {
-    let person = &frame.person;
-    let all = if person.user().super_admin {
-        vec![OwnerFilter::All]
-    } else {
-        let own = person.user().workspaces.keys().cloned();
-        let admin = own.filter(|id| person.role_in(id) >= Role::WorkspaceAdmin);
-        admin.map(OwnerFilter::Workspace).chain([OwnerFilter::Mine]).collect()
-    };
-    let mut found: Vec<Machine> = Vec::new();
-    for whose in &all {
-        let page = Page { after: None, limit: Page::MOST };
-        for machine in app.gate.machines(person, whose, &page).await?.items {
-            if found.iter().all(|known| known.id != machine.id) {
-                found.push(machine);
-            }
-        }
+/// The workspaces in which a new key can work, where there is a choice.
+async fn choices(app: &App, person: &Person) -> Result<Vec<(String, String)>, Problem> {
+    let own = &person.user().workspaces;
+    if own.len() < 2 {
+        return Ok(Vec::new());
     }
-    // Failed proofs first, then the machines that have been silent for longest.
-    found.sort_by_key(|machine| (machine.proof.is_whole(), machine.proved_at));
-    Ok(found.into_iter().map(|machine| MachineView::of(frame, app, machine)).collect())
+    let all = app.gate.workspaces(person).await?.into_iter();
+    let own = all.filter(|workspace| own.contains_key(&workspace.id));
+    Ok(own.map(|workspace| (workspace.id.to_string(), workspace.name)).collect())
 }
 
 /// A secret that is shown only once.
@@ -275,11 +239,11 @@ async fn create_key(
     let make = Make {
         name: form.need("name")?.to_owned(),
         user_id: None,
-        workspace_id: None,
+        workspace_id: form.get("workspace").map(WorkspaceId::parse).transpose()?,
         scopes: scopes.filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
         access: if form.is_on("program") { Access::Program } else { Access::Agent },
         devices: if form.is_on("any_device") { Devices::Any } else { Devices::Approved },
-        writes: None,
+        writes: form.is_on("hooks").then_some(HOOK_WRITES),
         expires_in_days: None,
     };
     let new = make_key(&app, &frame.person, make).await?;

@@ -6,8 +6,9 @@ use axum::response::{Html, Response};
 
 use crate::app::App;
 use crate::auth::Signed;
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
 use crate::route::{Route, form, page};
 
 pub(super) fn routes() -> Vec<Route> {

@@ -20,8 +20,9 @@ use crate::auth::Signed;
 use crate::body::{Form, Query};
 use crate::console::piece::How;
 use crate::console::record::{RecordView, events, line};
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
 use crate::route::{Route, form, page};
 
 /// Records on one page.

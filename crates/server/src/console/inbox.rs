@@ -8,10 +8,11 @@ use countersign_gate::id::{ApprovalId, SessionId};
 
 use crate::app::App;
 use crate::body::Path;
+use crate::console::Frame;
 use crate::console::card::{CardView, Names, highlight_differences};
 use crate::console::piece::{How, Piece, plain};
-use crate::console::{Frame, show};
 use crate::error::Problem;
+use crate::html::show;
 use crate::route::{Route, page};
 
 /// More cards than anybody looks at on one page.

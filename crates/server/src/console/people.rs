@@ -8,7 +8,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use countersign_gate::Person;
 use countersign_gate::gate::{OwnerFilter, Page, Paged, Removed, SuperAdmin};
 use countersign_gate::id::{DeviceId, KeyId, UserId, WorkspaceId};
-use countersign_gate::key::{Access, Devices};
+use countersign_gate::key::{Access, Devices, HOOK_WRITES};
 use countersign_gate::user::{Membership, Role, User, UserKind};
 
 use crate::api::key::{Make, make_key};
@@ -16,10 +16,11 @@ use crate::app::App;
 use crate::auth::{Remote, Signed};
 use crate::body::{Form, Path};
 use crate::console::developer::{DeviceView, KeyView, Shown};
-use crate::console::{Frame, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::show;
+use crate::link::sign_in_url;
 use crate::route::{Route, form, page};
-use crate::sign_in::sign_in_url;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -269,7 +270,7 @@ async fn create_key(
         scopes: scopes.filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
         access: if form.is_on("program") { Access::Program } else { Access::Agent },
         devices: if form.is_on("any_device") { Devices::Any } else { Devices::Approved },
-        writes: None,
+        writes: form.is_on("hooks").then_some(HOOK_WRITES),
         expires_in_days: None,
     };
     let new = make_key(&app, &frame.person, make).await?;

@@ -11,9 +11,10 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::body::{Form, not_understood};
+use crate::console::Frame;
 use crate::console::piece::{How, Piece, pieces, plain};
-use crate::console::{Frame, show};
 use crate::error::Problem;
+use crate::html::show;
 use crate::route::{Route, form, page};
 
 /// The kinds of action that consist of one text, and the field that holds it; all others are JSON.

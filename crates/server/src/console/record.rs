@@ -3,9 +3,9 @@
 use countersign_gate::audit::{Event, Record};
 use serde_json::Value;
 
-use crate::console::Text;
 use crate::console::piece::{Piece, plain};
 use crate::console::when::moment;
+use crate::html::Text;
 
 /// A record as it is displayed.
 pub(crate) struct RecordView {

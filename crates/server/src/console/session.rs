@@ -14,8 +14,9 @@ use crate::body::Path;
 use crate::console::piece::{How, Piece, plain};
 use crate::console::record::RecordView;
 use crate::console::when::{ago, left};
-use crate::console::{Frame, Text, done, show};
+use crate::console::{Frame, done};
 use crate::error::Problem;
+use crate::html::{Text, show};
 use crate::route::{Route, form, page};
 
 /// The number of ended sessions that are shown; older ones are in the history.

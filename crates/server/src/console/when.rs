@@ -2,7 +2,7 @@
 
 use countersign_gate::clock::Timestamp;
 
-use crate::console::Text;
+use crate::html::Text;
 
 /// The time since an event, in words.
 pub(crate) fn ago(t: Text, at: Timestamp, now: Timestamp) -> String {

@@ -17,7 +17,8 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::app::App;
 use crate::auth::{Identity, bearer, device};
 use crate::error::{Problem, too_many};
-use crate::live::{Listening, LiveEvent, Present, waiting};
+use crate::hub::{Listening, LiveEvent, waiting};
+use crate::live::Present;
 use crate::route::{Route, Who, get};
 
 /// The interval of keep-alive comments, short enough that proxies keep the connection open.

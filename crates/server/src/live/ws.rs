@@ -20,8 +20,9 @@ use crate::app::App;
 use crate::auth::{Remote, Signed, same_origin};
 use crate::body::Query;
 use crate::error::{Problem, too_many};
+use crate::hub::{Listening, LiveEvent, waiting};
+use crate::live::Present;
 use crate::live::incoming::{Incoming, SkillResponse};
-use crate::live::{Listening, LiveEvent, Present, waiting};
 use crate::route::{Route, Who, get};
 
 /// The size of the largest message, which is enough to answer a hundred questions.

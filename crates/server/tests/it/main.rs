@@ -15,4 +15,5 @@ mod rights;
 mod roles;
 mod security;
 mod waiting;
+mod worker;
 mod world;

@@ -193,7 +193,8 @@ async fn a_parameter_that_is_refused_changes_nothing() {
 async fn every_list_has_items_and_says_whether_there_is_more() {
     let recipes = recipes();
     let mut lists = 0;
-    for route in routes().iter().filter(|route| route.id.starts_with("list_")) {
+    let is_list = |id: &str| id.starts_with("list_") || id == "show_quorum";
+    for route in routes().iter().filter(|route| is_list(route.id)) {
         let world = world().await;
         let made = recipes[route.id](&world).await;
         let list = world.ask(with_a_right(&world, route.who, made)).await.is(200);
@@ -201,7 +202,7 @@ async fn every_list_has_items_and_says_whether_there_is_more() {
         assert!(list.get("next").is_some(), "{}: {list}", route.path);
         lists += 1;
     }
-    assert!(lists > 9, "{lists}");
+    assert!(lists > 10, "{lists}");
 }
 
 #[tokio::test]
@@ -241,4 +242,61 @@ async fn the_console_does_what_the_api_does_for_people() {
     assert_eq!(world.ask(form(account, "to=erased&sure=yes")).await.status, 303);
     let user = UserId::parse(&member).unwrap();
     assert!(world.gate.user(&world.owner.person, &user).await.is_err());
+}
+
+#[tokio::test]
+async fn a_key_for_hooks_is_made_in_the_console_too() {
+    let world = world().await;
+    let member = |ask: Ask| ask.header("cookie", format!("countersign={}", world.member.device));
+    let page = world.ask(member(get("/developer"))).await.text();
+    assert!(page.contains("name=\"hooks\""), "{page}");
+    let (_, rest) = page.split_once("name=\"csrf\" value=\"").unwrap();
+    let csrf = rest.split_once('"').unwrap().0;
+    for (name, fields, uses) in [("a hook", "&hooks=yes", 600), ("a script", "", 10)] {
+        let body = format!("csrf={csrf}&name={name}{fields}").into();
+        let media = "application/x-www-form-urlencoded";
+        let ask = member(Ask { body, ..post("/developer/keys").header("content-type", media) });
+        let made = world.ask(ask).await;
+        assert!(made.text().contains("id=\"new-key\""), "{}", made.text());
+        let keys = world.ask(get("/api/keys").with(&world.member.device)).await.is(200);
+        let all = keys["items"].as_array().unwrap();
+        let key = all.iter().find(|key| key["name"] == name).unwrap();
+        assert_eq!(key["writes"], json!({"uses": uses, "seconds": 60}), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn the_console_asks_in_which_workspace_a_key_is_to_work() {
+    let world = world().await;
+    let owner = |ask: Ask| ask.header("cookie", format!("countersign={}", world.owner.device));
+    let page = world.ask(owner(get("/developer"))).await.text();
+    let option = format!("<option value=\"{}\">", world.workspace);
+    assert!(page.contains("name=\"workspace\"") && page.contains(&option), "{page}");
+    let (_, rest) = page.split_once("name=\"csrf\" value=\"").unwrap();
+    let csrf = rest.split_once('"').unwrap().0;
+    let body = format!("csrf={csrf}&name=k&workspace={}", world.workspace).into();
+    let media = "application/x-www-form-urlencoded";
+    let ask = owner(Ask { body, ..post("/developer/keys").header("content-type", media) });
+    let made = world.ask(ask).await;
+    assert!(made.text().contains("id=\"new-key\""), "{}", made.text());
+    let keys = world.ask(get("/api/keys").with(&world.owner.device)).await.is(200);
+    assert_eq!(keys["items"][0]["workspace_id"], json!(world.workspace), "{keys}");
+    // Nobody is asked without a choice.
+    let member = get("/developer").header("cookie", format!("countersign={}", world.member.device));
+    let page = world.ask(member).await.text();
+    assert!(!page.contains("key-workspace"), "{page}");
+}
+
+#[tokio::test]
+async fn the_console_says_to_whom_a_machine_belongs() {
+    let world = world().await;
+    let proof = json!({"machine": "vm", "version": "0.1.0", "clock_skew_ms": 0, "hosts": []});
+    world.ask(post("/api/machines").json(&proof).with(&world.agent.secret)).await.is(200);
+    for (secret, is_told) in [(&world.owner.device, true), (&world.member.device, false)] {
+        let ask = get("/developer").header("cookie", format!("countersign={secret}"));
+        let page = world.ask(ask).await.text();
+        let (_, rest) = page.split_once("<tr data-machine=").unwrap();
+        let row = rest.split_once("</tr>").unwrap().0;
+        assert_eq!(row.contains("Cid"), is_told, "{row}");
+    }
 }

@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 
 use axum::http::Method;
 use countersign_gate::approval::{Answer, Scope};
-use countersign_gate::gate::{OwnerFilter, PersonAnswer};
+use countersign_gate::gate::{Hello, OwnerFilter, PersonAnswer};
 use countersign_gate::id::{ApprovalId, UserId};
 use countersign_gate::key::{Access, Devices};
 use countersign_gate::secret::Secret;
 use countersign_server::{Who, routes};
+use countersign_wire::work::ExecutorKind;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -56,6 +57,9 @@ const NOTES: &str = "\
 # - within is an agent: it works in the sessions of its own process (201 begins one), outside of
 #   them it may only ask for a judgement, and it lists its own sessions alone. In propose_all the
 #   refusal stands in the result. A report about what nobody was asked about is taken down.
+# - An action that a worker was given is shown to whoever sees its session: as it was to the agent
+#   that asked for it, redacted to everybody else. Only a key with the scope `worker`, which none of
+#   these has, connects a worker.
 # - Pages show whoever is not signed in where to sign in: that is the 303 of the last columns. A
 #   form that did something leads on to a page by a 303 too.
 # - Pages of everybody's own things are 200 for every person; what stands on them is theirs.
@@ -360,16 +364,9 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
         ("ready", |_| plain(GET, "/api/ready")),
         ("metrics", |_| plain(GET, "/api/metrics")),
         ("events", |_| plain(GET, "/api/events")),
-        ("websocket", |_| {
-            async {
-                get("/api/ws")
-                    .header("connection", "upgrade")
-                    .header("upgrade", "websocket")
-                    .header("sec-websocket-version", "13")
-                    .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
-            }
-            .boxed()
-        }),
+        ("websocket", |_| async { upgrade("/api/ws") }.boxed()),
+        ("worker", |_| async { upgrade("/api/workers") }.boxed()),
+        ("show_action", |w| async { get(execution(w).await) }.boxed()),
         ("sign_in", |w| {
             async { post("/api/sign-in").json(&json!({"link": link(w).await})) }.boxed()
         }),
@@ -378,6 +375,30 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
         ("docs", |_| plain(GET, "/api/docs")),
     ];
     rows.into_iter().chain(crate::pages::recipes()).collect()
+}
+
+/// A request for a WebSocket.
+fn upgrade(path: &str) -> Ask {
+    get(path)
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
+}
+
+/// The path of an action of the member's agent that a worker was given.
+async fn execution(world: &World) -> String {
+    let make = Make { scope: "worker", access: Access::Program, ..Make::default() };
+    let key = world.key(&world.member, &world.workspace, make).await;
+    let key = Secret::parse(&key.secret).unwrap();
+    let caller = world.gate.authenticate(&key, None).await.unwrap();
+    let executors = vec![ExecutorKind::Shell];
+    let hello = Hello { executors, folder: None, instance: None, process: None };
+    let _registered = world.gate.register_worker(&caller, hello).await.unwrap();
+    let path = format!("/api/sessions/{}/actions", world.session().await);
+    let body = json!({"action": {"kind": "shell", "command": "ls"}, "execute": true});
+    let given = world.ask(post(path.clone()).json(&body).with(&world.agent.secret)).await.is(202);
+    format!("{path}/{}", given["action_id"].as_str().unwrap())
 }
 
 /// The proof of a machine about itself.

@@ -20,7 +20,7 @@ use countersign_gate::process::{self, Process};
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
 use countersign_gate::secret::Secret;
-use countersign_gate::store::{Memory, Sqlite, Store};
+use countersign_gate::store::{self, Store, StoreUrl};
 use countersign_gate::user::{Device, DeviceRole, Membership};
 use countersign_gate::{Config, Gate, Parts, Person};
 use countersign_server::{App, Limits, Settings, Tls, bind};
@@ -401,10 +401,8 @@ async fn open_gate(
 fn open_store(folder: Option<&PathBuf>) -> Arc<dyn Store> {
     let keyring = Arc::new(keyring());
     match folder {
-        Some(folder) => {
-            Arc::new(Sqlite::danger_open_or_begin(&folder.join("gate.db"), keyring).unwrap())
-        }
-        None => Arc::new(Memory::new(keyring)),
+        Some(folder) => store::danger_open_or_begin(&StoreUrl::in_folder(folder), keyring).unwrap(),
+        None => store::open(&StoreUrl::Memory, keyring).unwrap(),
     }
 }
 

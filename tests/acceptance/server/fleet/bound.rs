@@ -38,4 +38,5 @@ fn a_key_that_is_bound_to_a_machine_works_there_and_nowhere_else() {
     owner.delete(&format!("/api/devices/{id}")).expect(204);
     let (decision, reason) = bound.call(PUSH);
     assert_eq!(decision, "deny", "{reason}");
+    assert!(reason.contains("was revoked"), "{reason}");
 }

@@ -87,6 +87,24 @@ fn a_clock_that_is_wrong_is_found() {
     }
 }
 
+#[test]
+fn a_host_that_is_named_and_has_no_hook_is_an_exit_code_and_is_told_to_the_server() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let machine = Machine::of(&server, "").with_key(&owner.key("agent"));
+    let named = |code: i32, proved: bool| {
+        let output = machine.run(&["doctor", "claude-code", "--json"]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let listed = owner.get("/api/machines").expect(200);
+        assert_eq!(listed["items"][0]["proved"], proved, "{listed}");
+    };
+    named(1, false);
+    assert!(machine.run(&["install", "claude-code", "--yes"]).status.success());
+    named(0, true);
+    assert!(machine.run(&["uninstall", "claude-code", "--yes"]).status.success());
+    named(1, false);
+}
+
 fn unknown_key() -> String {
     use countersign_gate::secret::{Secret, SecretKind};
     Secret::from_bytes(SecretKind::Key, &[9; 32]).expose().to_owned()

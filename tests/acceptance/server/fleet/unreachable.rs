@@ -147,6 +147,23 @@ fn what_several_people_must_agree_to_is_never_left_to_the_host() {
 }
 
 #[test]
+fn doctor_learns_anew_what_several_people_must_agree_to() {
+    let server = at_a_fixed_address("").start();
+    let key = server.owner().key("agent");
+    let machine = Machine::of(&server, ", unreachable: ask").with_key(&key).impatient("10");
+    assert_eq!(machine.doctor().0, 0);
+    let setup = ended(server, Signal::KILL);
+    assert_eq!(machine.call(PUSH).0, "ask", "nobody else must agree yet");
+    let quorum = "gate: {quorum: [{rules: [shell.git.force-push], need: 1}]}\n";
+    let server = setup.config(quorum).start();
+    assert_eq!(machine.doctor().0, 0);
+    ended(server, Signal::KILL);
+    let (decision, reason) = machine.call(PUSH);
+    assert_eq!(decision, "deny", "{reason}");
+    assert!(reason.contains("several people"), "{reason}");
+}
+
+#[test]
 fn with_nobody_signed_in_the_setting_holds_too() {
     // Somebody must be there to make a key, and nobody is afterwards.
     let server = Server::with("coding-agent");

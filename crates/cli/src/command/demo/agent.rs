@@ -161,7 +161,7 @@ impl Agent {
     async fn propose(&self, scene: &Scene) -> Result<FirstAnswer> {
         let path = path::of(path::SESSION_ACTIONS, &[&self.session]);
         match self.key.send_to(&path, &proposal(scene)).await {
-            Ok(said) => Ok(read(said)),
+            Ok(said) => read(said),
             Err(ClientError::Refused(refused)) => {
                 let judged = refused.problem.more.get("judgement");
                 let judged = judged.map(|judgement| field(judgement, "reason"));
@@ -223,9 +223,9 @@ fn proposal(scene: &Scene) -> Value {
     })
 }
 
-fn read(said: Proposed) -> FirstAnswer {
+fn read(said: Proposed) -> Result<FirstAnswer> {
     let reason = |judgement: &Judgement| one_line(&judgement.reason).into_owned();
-    match said {
+    Ok(match said {
         Proposed::Permitted { action_id, judgement, .. } => {
             let warned = judgement.filter(|judgement| judgement.verdict == Verdict::Warn);
             FirstAnswer::Permitted { action: action_id, warned: warned.as_deref().map(reason) }
@@ -233,7 +233,10 @@ fn read(said: Proposed) -> FirstAnswer {
         Proposed::Waiting { approval_id, judgement, .. } => {
             FirstAnswer::Waiting { approval: approval_id, reason: reason(&judgement) }
         }
-    }
+        Proposed::Executing(_) | Proposed::Executed(_) => {
+            bail!("the server has had it done, which nobody asked for")
+        }
+    })
 }
 
 fn outcome(word: &str, rest: &str) -> io::Result<()> {

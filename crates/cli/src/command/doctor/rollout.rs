@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::approval_client::{ApprovalClient, Journal, machine_name};
 use crate::client::{Address, Client, block_on};
-use crate::hook::{Options, Unreachable};
+use crate::hook_options::{Options, Unreachable};
 use crate::listing::field;
 use crate::show::one_line;
 use crate::{moment, settings};
@@ -113,7 +113,6 @@ impl Rollout {
             return;
         };
         approval_client.deliver().await;
-        approval_client.learn().await;
         self.undelivered = undelivered(folder);
         let policy_digest = self.check_policy();
         let proof = Proof {
@@ -129,6 +128,9 @@ impl Rollout {
             Ok(_) => {
                 self.right("key", "works, and the server stored this check");
                 self.reported = true;
+                if let Err(error) = approval_client.learn_now().await {
+                    self.wrong("quorum", &format!("{error:#}"));
+                }
             }
             Err(error) => self.wrong("key", &error.to_string()),
         }

@@ -290,6 +290,9 @@ impl Model {
             Live::SignedOut { .. } => self.say("a device was signed out", now),
             Live::ActionAllowed { .. }
             | Live::ActionReported { .. }
+            | Live::ActionBegan { .. }
+            | Live::ActionPiece { .. }
+            | Live::ActionEnded { .. }
             | Live::SessionStarted { .. }
             | Live::SessionPaused { .. }
             | Live::SessionResumed { .. }

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::host::dialect;
 use crate::host::edit::{Document, To};
 use crate::host::install::Line;
-use crate::mcp::wrap::toml;
+use crate::host::toml;
 
 /// The steps that the user of Codex must take before a hook runs.
 pub(crate) const ACCEPT: &str = "Codex skips a new or changed hook, and runs everything, until you accept it: start `codex`, \

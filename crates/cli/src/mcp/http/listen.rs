@@ -17,8 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
@@ -30,6 +29,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, interval_at, timeout};
 
 use super::header::mismatch;
+use super::reply::{Reply, is_from_here, json, not_allowed, plain, status};
 use super::upstream::{MOST_BYTES, SESSION, Upstream};
 use super::{Line, connect};
 use crate::exit::Exit;
@@ -106,8 +106,6 @@ async fn attend(stream: TcpStream, entry: Arc<Entry>) {
     // An error means that the client is gone.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }
-
-type Reply = Response<BoxBody<Bytes, Infallible>>;
 
 /// The state of the HTTP endpoint.
 struct Entry {
@@ -368,86 +366,6 @@ fn stream(
     reply
 }
 
-fn json(status: StatusCode, message: &Message) -> Reply {
-    let mut reply = plain(status, &message.to_string());
-    let kind = HeaderValue::from_static("application/json");
-    reply.headers_mut().insert(header::CONTENT_TYPE, kind);
-    reply
-}
-
-fn plain(status: StatusCode, text: &str) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from(text.to_owned())).boxed());
-    *reply.status_mut() = status;
-    reply
-}
-
-fn not_allowed() -> Reply {
-    let mut reply = plain(StatusCode::METHOD_NOT_ALLOWED, "");
-    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
-    reply
-}
-
-/// The HTTP status for a JSON-RPC error, in the new era.
-fn status(message: &Message, era: Era) -> StatusCode {
-    match (era, message.error_code()) {
-        (Era::Modern, Some(code::NO_METHOD)) => StatusCode::NOT_FOUND,
-        (Era::Modern, Some(-32_700 | -32_600 | -32_602 | -32_099..=-32_020)) => {
-            StatusCode::BAD_REQUEST
-        }
-        _ => StatusCode::OK,
-    }
-}
-
-/// Reports whether a request is neither from a web page elsewhere nor sent to a domain that was
-/// made to resolve to this machine (DNS rebinding).
-fn is_from_here(headers: &HeaderMap) -> bool {
-    let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str());
-    let host = match text(header::HOST) {
-        Some(Ok(host)) => is_this_machine(&format!("http://{host}/")),
-        Some(Err(_)) | None => false,
-    };
-    let origin = match text(header::ORIGIN) {
-        None => true,
-        Some(Ok(origin)) => is_this_machine(origin),
-        Some(Err(_)) => false,
-    };
-    host && origin
-}
-
-fn is_this_machine(url: &str) -> bool {
-    let Ok(url) = url::Url::parse(url) else { return false };
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_machine_may_ask() {
-        let from = |host: &'static str, origin: Option<&'static str>| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, HeaderValue::from_static(host));
-            if let Some(origin) = origin {
-                headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
-            }
-            is_from_here(&headers)
-        };
-        assert!(from("127.0.0.1:8000", None) && from("localhost", Some("http://localhost:3000")));
-        assert!(from("[::1]:8000", Some("http://127.0.0.1")));
-        assert!(!from("evil.example", None), "a name that was made to lead here");
-        assert!(
-            !from("127.0.0.1", Some("https://evil.example")) && !from("127.0.0.1", Some("null"))
-        );
-        assert!(!is_from_here(&HeaderMap::new()));
-    }
 }

@@ -70,8 +70,8 @@ impl Proxy {
         if let Some(approval) = resumed(&call.message)
             && is_declined(&call.message)
         {
-            let _ = approval_client.withdraw(approval).await;
-            return Err(Ending::No(DECLINED.to_owned()));
+            let declined = Ending::No(DECLINED.to_owned());
+            return Err(withdrawn(&approval_client, approval, declined).await);
         }
         let outcome = self.waited(call, judged_action, &approval_client, active_config).await?;
         match outcome {
@@ -93,31 +93,24 @@ impl Proxy {
     ) -> Result<Outcome, Ending> {
         // A client that is sent to a page comes back for its answer; any other waits all the time.
         let stays = call.message.era() == Era::Legacy || !self.can_link(call, active_config);
-        let call_id = call.message.call_id().map(str::to_owned);
-        let (waiter, mut questions) = Patient::new(stays, call_id);
-        let mut asking = pin!(async {
-            match resumed(&call.message) {
-                Some(approval) => approval_client.resume(judged_action, approval, &waiter).await,
-                None => approval_client.ask(judged_action, &waiter).await,
-            }
-        });
+        let (waiter, mut questions) =
+            Patient::new(stays, call.message.call_id().map(str::to_owned));
+        let mut asking = pin!(settled(call, judged_action, approval_client, &waiter));
         let mut question = resumed(&call.message).map(str::to_owned);
-        let mut shown: Shown<'_> = Box::pin(pending());
         let mut linked: Option<String> = None;
-        let mut ticks = interval(SHOW_PROGRESS);
-        let (mut is_cancelled, mut steps) = (false, 0_u32);
+        let mut shown: Shown<'_> = Box::pin(pending());
+        let (mut ticks, mut steps, mut is_cancelled) = (interval(SHOW_PROGRESS), 0_u32, false);
         loop {
             tokio::select! {
                 outcome = &mut asking => {
-                    if let Some(approval) = linked {
-                        self.close_link(&approval);
+                    if let Some(approval) = &linked {
+                        self.close_link(approval);
                     }
                     return if is_cancelled { Err(unused(approval_client, outcome).await) } else { Ok(outcome) };
                 }
                 Some(approval) = questions.recv() => {
                     if is_cancelled {
-                        let _ = approval_client.withdraw(&approval).await;
-                        return Err(Ending::Cancelled);
+                        return Err(withdrawn(approval_client, &approval, Ending::Cancelled).await);
                     }
                     if let Some(link) = self.link(call, judged_action, approval_client, active_config, &approval) {
                         match call.message.era() {
@@ -134,15 +127,14 @@ impl Proxy {
                     // A question that is just being created is withdrawn once its id is known.
                     is_cancelled = true;
                     if let Some(approval) = &question {
-                        let _ = approval_client.withdraw(approval).await;
-                        return Err(Ending::Cancelled);
+                        return Err(withdrawn(approval_client, approval, Ending::Cancelled).await);
                     }
                 }
                 says_no = &mut shown => {
                     shown = Box::pin(pending());
                     if let (true, Some(approval)) = (says_no, &question) {
-                        let _ = approval_client.withdraw(approval).await;
-                        return Err(Ending::No(DECLINED.to_owned()));
+                        let declined = Ending::No(DECLINED.to_owned());
+                        return Err(withdrawn(approval_client, approval, declined).await);
                     }
                 }
                 _ = ticks.tick() => {
@@ -240,6 +232,25 @@ impl Link {
 }
 
 const DECLINED: &str = "Countersign: the person would rather not, so this is refused.";
+
+/// Asks a new question, or waits for the one that the client continues.
+async fn settled(
+    call: &Call,
+    judged_action: &JudgedAction<'_>,
+    approval_client: &ApprovalClient,
+    waiter: &Patient,
+) -> Outcome {
+    match resumed(&call.message) {
+        Some(approval) => approval_client.resume(judged_action, approval, waiter).await,
+        None => approval_client.ask(judged_action, waiter).await,
+    }
+}
+
+/// Withdraws a question, whose call ends like this. Without a server, it expires.
+async fn withdrawn(approval_client: &ApprovalClient, approval: &str, ending: Ending) -> Ending {
+    let _ = approval_client.withdraw(approval).await;
+    ending
+}
 
 /// Reports an approval that is no longer needed as not carried out.
 async fn unused(approval_client: &ApprovalClient, outcome: Outcome) -> Ending {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use countersign_core::Verdict;
 
-use super::{Decision, Proxy, Side};
+use super::decision::Decision;
+use super::{Proxy, Side};
 use crate::judging;
 use crate::mcp::active_config::ActiveConfig;
 use crate::mcp::json::{Json, Object};

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::{hook_options, judging};
 
 /// Records the messages that were sent.
 #[derive(Clone, Default)]
@@ -41,7 +42,7 @@ impl Scene {
     fn with(self, mcp: &str) -> Self {
         let active_config = ActiveConfig {
             policy: countersign_core::Policy::default(),
-            hook: hook::Options::default(),
+            hook: hook_options::Options::default(),
             mcp: serde_json::from_str(mcp).unwrap(),
         };
         self.proxy.server_state.watcher.fix(active_config);
@@ -358,7 +359,7 @@ fn an_answer_that_could_be_read_in_two_ways_is_no_answer() {
 fn halted_means_everything() {
     let scene = Scene::new("halted");
     scene.list(TOOLS);
-    fs::write(scene.folder.join(crate::serving::HALTED), "").unwrap();
+    fs::write(scene.folder.join(crate::data::HALTED), "").unwrap();
     let said = scene.call(r#"{"name":"get_x"}"#);
     assert!(
         matches!(said.as_slice(), [(Side::Client, said)] if said.contains("halted")),

@@ -4,17 +4,22 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
-use anyhow::Result;
-use countersign_wire::Confirmed;
+use anyhow::{Context as _, Result, bail};
+use countersign_wire::{Confirmed, path};
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 
 use crate::approval_client::{A_DAY, ApprovalClient, JudgedAction, Outcome, Patient};
-use crate::hook::Options;
+use crate::client::Client;
+use crate::hook_options::Options;
+
+use super::tool::options;
 
 /// The parameters for asking.
 pub(super) struct Asking {
     pub(super) folder: PathBuf,
+    /// The session in which tools do something, once there is one.
+    pub(super) session: Arc<OnceCell<String>>,
     /// Notified when the answer is no longer wanted.
     pub(super) cancelled: Arc<Notify>,
 }
@@ -46,6 +51,32 @@ impl Asking {
         });
         let gone = || Err(Outcome::Refused("nobody is waiting any more".to_owned()));
         asked.await.unwrap_or_else(gone)
+    }
+
+    /// The session in which tools do something, and the client of its server.
+    pub(super) async fn session(&self) -> Result<(Client, String)> {
+        let approval_client = self.approval_client(&options()?).await?;
+        let begun = self.session.get_or_try_init(|| approval_client.session_with_worker("MCP"));
+        let session =
+            begun.await.context("a session is begun by a person: name it by --session")?;
+        Ok((approval_client.client().clone(), session.clone()))
+    }
+
+    /// Waits for an answer, and withdraws the question when the answer is no longer wanted.
+    pub(super) async fn unless_withdrawn<T>(
+        &self,
+        client: &Client,
+        approval: &str,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        tokio::select! {
+            answer = answer => answer,
+            () = self.cancelled.notified() => {
+                let withdraw = path::of(path::APPROVAL_WITHDRAW, &[approval]);
+                client.post(&withdraw, &Value::Null).await?;
+                bail!("nobody is waiting any more")
+            }
+        }
     }
 
     async fn approval_client(&self, options: &Options) -> Result<ApprovalClient> {

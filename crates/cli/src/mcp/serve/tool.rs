@@ -8,10 +8,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::asking::Asking;
+use super::hands::{self, Called, Hands};
 use crate::approval_client::{Outcome, Stranded};
-use crate::command::explain;
 use crate::context_options::{self, ContextOptions};
-use crate::hook::{self, Judged, Options};
+use crate::explanation;
+use crate::hook::{self, Judged};
+use crate::hook_options::Options;
 use crate::mcp::json::{Json, Object, read};
 use crate::mcp::message::Era;
 use crate::{change, host, judging, settings};
@@ -75,9 +77,23 @@ pub(super) fn find(name: &str) -> Option<Tool> {
 }
 
 /// The tools as `tools/list` returns them.
-pub(super) fn offered() -> Json {
+pub(super) fn offered(hands: &Hands) -> Json {
     // Checked by a test; a list that cannot be parsed offers nothing.
-    read(include_str!("offer.json")).unwrap_or(Json::Array(Vec::new()))
+    let Ok(Json::Array(mut tools)) = read(include_str!("offer.json")) else {
+        return Json::Array(Vec::new());
+    };
+    tools.extend(hands.offered());
+    Json::Array(tools)
+}
+
+/// Calls a tool that does something.
+pub(super) async fn done(name: &str, given: Json, asking: &Asking) -> ToolResult {
+    match hands::call(name, given.to_value(), asking).await {
+        Ok(Called { text, succeeded }) => {
+            ToolResult { text, structured: None, is_error: !succeeded }
+        }
+        Err(error) => ToolResult::error(&format!("{error:#}")),
+    }
 }
 
 fn said(outcome: Result<ToolResult>) -> ToolResult {
@@ -119,7 +135,7 @@ fn explain_action(given: Value) -> Result<ToolResult> {
     let Looked { action, policy, context, judgement } = looked(given)?;
     let changes = change::changes(&action, &policy, &context, &judgement)?;
     let effects = judging::effects_of(&action, &policy, &context)?;
-    Ok(ToolResult::plain(explain::text(&action, &policy, &judgement, &effects, &changes)))
+    Ok(ToolResult::plain(explanation::text(&action, &policy, &judgement, &effects, &changes)))
 }
 
 async fn request_confirmation(given: Value, asking: &Asking) -> ToolResult {
@@ -151,7 +167,7 @@ fn question(given: Value) -> Result<Map<String, Value>> {
     Ok(question)
 }
 
-fn options() -> Result<Options> {
+pub(super) fn options() -> Result<Options> {
     Options::read(&settings::layers(&ContextOptions::at(None, None).context()?)?)
 }
 
@@ -229,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_is_offered_can_be_called_and_nothing_answers_for_a_person() {
-        let Json::Array(tools) = offered() else { panic!("no list") };
+        let Json::Array(tools) = offered(&Hands::default()) else { panic!("no list") };
         let names: Vec<_> =
             tools.iter().map(|tool| tool.get("name").unwrap().as_str().unwrap()).collect();
         assert_eq!(names, ["request_confirmation", "check_action", "explain_action", "approve"]);
@@ -252,7 +268,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_may_run_comes_back_as_it_was_written() {
-        let asking = Asking { folder: std::path::PathBuf::new(), cancelled: Arc::default() };
+        let asking = Asking {
+            folder: std::path::PathBuf::new(),
+            session: Arc::default(),
+            cancelled: Arc::default(),
+        };
         let input = r#"{"timeout":1e3,"command":"ls","big":12345678901234567890123}"#;
         let given = read(&format!(r#"{{"tool_name":"Bash","input":{input}}}"#)).unwrap();
         let said = approve(given, &asking).await;

@@ -68,6 +68,7 @@ impl Walker<'_> {
             field: None,
             text: None,
             url: None,
+            reference: None,
         };
         self.controls(&action, span);
     }
@@ -104,6 +105,7 @@ impl Walker<'_> {
             field: Some(Box::new(field)),
             text,
             url: None,
+            reference: None,
         };
         self.controls(&action, span);
     }

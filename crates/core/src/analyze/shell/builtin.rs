@@ -3,7 +3,6 @@
 use shuck_ast::{BuiltinCommand, DeclClause, DeclOperand};
 
 use super::Walker;
-use super::catalogue::Code;
 use super::expand::taint_of;
 use super::value::{Arg, Stream};
 use super::visit::{Node, flow_parts};
@@ -120,8 +119,7 @@ impl Walker<'_> {
             {
                 let command = words.iter().skip_while(|word| word.text != "-C").nth(1);
                 if let Some(command) = command {
-                    let content = Stream::known(command.text.clone(), command.taint);
-                    self.follow_text(Code::Shell, &content, span, &Stream::caller());
+                    self.follow_aside(command, span);
                 }
                 self.note(Fact::new(FactKind::ShellEscape, name).at(span));
             }
@@ -153,6 +151,14 @@ impl Walker<'_> {
             self.state.aliases.insert(name.text.clone(), program.text.clone());
             self.replaces_ours(&name.text, span);
         }
+    }
+
+    /// Follows text that the current shell runs at another time, with its own functions and
+    /// variables.
+    fn follow_aside(&mut self, line: &Arg, span: Option<Span>) {
+        let outer = self.state.clone();
+        self.follow_here(line, span, &Stream::caller());
+        self.leave_subshell(outer);
     }
 
     /// Follows text that the current shell runs.
@@ -199,8 +205,7 @@ impl Walker<'_> {
         if signals.iter().any(|signal| signal.text == "DEBUG") {
             self.note(Fact::new(FactKind::Capture, "runs before every command").at(span));
         }
-        let content = Stream::known(handler.text.clone(), handler.taint);
-        self.follow_text(Code::Shell, &content, span, &Stream::caller());
+        self.follow_aside(handler, span);
     }
 
     fn alias(&mut self, words: &[Arg], span: Option<Span>) {
@@ -280,6 +285,7 @@ impl Walker<'_> {
                 );
             }
             self.state.unset(&word.text);
+            self.state.undefine(&word.text);
         }
     }
 
@@ -308,10 +314,18 @@ impl Walker<'_> {
                 DeclOperand::Flag(word) => word.span.slice(src).contains('n'),
                 _ => false,
             });
+        let exports = clause.variant.as_str() == "export"
+            || clause.operands.iter().any(|operand| match operand {
+                DeclOperand::Flag(word) => word.span.slice(src).contains('x'),
+                _ => false,
+            });
         for assignment in &clause.assignments {
             self.follow_in(src, Node::Assignment(assignment));
         }
         for operand in &clause.operands {
+            if exports && let Some(name) = declared(src, operand) {
+                self.state.export(&name);
+            }
             match operand {
                 DeclOperand::Assignment(assignment) => {
                     let words = self.assigned(src, assignment);
@@ -330,8 +344,17 @@ impl Walker<'_> {
                     }
                 }
                 DeclOperand::Name(reference) => self.subscript(src, reference),
-                DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => {
+                DeclOperand::Flag(word) => {
                     self.one(src, word);
+                }
+                DeclOperand::Dynamic(word) => {
+                    let said = self.one(src, word).text;
+                    // `declare 'a[$(x)]=1'`: the index is evaluated.
+                    if let Some((target, _)) = said.split_once("]=")
+                        && target.contains('[')
+                    {
+                        self.evaluated(target);
+                    }
                 }
             }
         }
@@ -349,6 +372,16 @@ impl Walker<'_> {
             self.arithmetic(&said);
         }
         Stream::empty()
+    }
+}
+
+/// Returns the name that an operand of `export` or `declare` is about.
+fn declared(src: &str, operand: &DeclOperand) -> Option<String> {
+    match operand {
+        DeclOperand::Assignment(assignment) => Some(assignment.target.name.as_str().to_owned()),
+        DeclOperand::Name(reference) => Some(reference.name.as_str().to_owned()),
+        DeclOperand::Dynamic(word) => Some(word.span.slice(src).to_owned()),
+        DeclOperand::Flag(_) => None,
     }
 }
 

@@ -305,16 +305,19 @@ impl Walker<'_> {
         for name in function.static_names() {
             self.replaces_ours(name.as_str(), self.span(function.body.span));
             let function = Function { body: body.clone(), called: false.into() };
-            self.state.functions.insert(name.as_str().to_owned(), function.into());
+            self.state.define(name.as_str(), function);
         }
         Stream::empty()
     }
 
     /// Follows a function with these words as `$1`, `$2`…
-    pub(super) fn call(&mut self, name: &str, args: Vec<Arg>, stdin: Stream) -> Stream {
-        let Some(function) = self.state.functions.get(name).cloned() else {
-            return Stream::unknown(Tags::NONE);
-        };
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        function: &Rc<Function>,
+        args: Vec<Arg>,
+        stdin: Stream,
+    ) -> Stream {
         function.called.set(true);
         let same =
             |caller: &(String, Rc<Function>)| caller.0 == name && caller.1.body == function.body;
@@ -332,7 +335,7 @@ impl Walker<'_> {
         let span = args.first().and_then(|arg| arg.span);
         let words = args.into_iter().skip(1).collect();
         let outer = self.state.positional.replace(words);
-        self.calls.push((name.to_owned(), Rc::clone(&function)));
+        self.calls.push((name.to_owned(), Rc::clone(function)));
         let out = self.nested_script(&function.body, span, stdin);
         self.calls.pop();
         self.state.positional = outer;
@@ -342,18 +345,20 @@ impl Walker<'_> {
     /// Follows functions that are defined but not called: a later command may call them, and in a
     /// subshell a command there may.
     pub(super) fn uncalled_functions(&mut self, outer: Option<&SharedState>) {
-        let known = |name: &str| outer.is_some_and(|outer| outer.functions.contains_key(name));
-        self.state.work().entries(self.state.functions.len());
-        let mut names: Vec<_> = self
+        if self.is_exhausted() {
+            return;
+        }
+        let known = |name: &str, function: &Rc<Function>| {
+            outer.is_some_and(|outer| outer.has_function(name, function))
+        };
+        self.state.work().entries(self.state.all_functions().count());
+        let uncalled: Vec<_> = self
             .state
-            .functions
-            .iter()
-            .filter(|(name, function)| !function.called.get() && !known(name))
-            .map(|(name, _)| name.clone())
+            .all_functions()
+            .filter(|(name, function)| !function.called.get() && !known(name, function))
+            .map(|(name, function)| (name.to_owned(), Rc::clone(function)))
             .collect();
-        names.sort();
-        for name in names {
-            let Some(function) = self.state.functions.get(&name).cloned() else { continue };
+        for (name, function) in uncalled {
             self.state.positional = None;
             function.called.set(true);
             self.calls.push((name, Rc::clone(&function)));

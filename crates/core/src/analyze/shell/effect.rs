@@ -90,7 +90,7 @@ const UNREAD: &[&str] = &[
 ];
 
 /// Options that select the key or certificate to sign in with.
-const IDENTITIES: &[&str] = &[
+pub(super) const IDENTITIES: &[&str] = &[
     "-i",
     "--identity",
     "--identity-file",
@@ -135,7 +135,7 @@ const LANDS: Tags = Tags::of(&[
 ]);
 
 /// Files that must not be read incidentally.
-const PROTECTED: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked]);
+pub(super) const PROTECTED: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked]);
 
 /// Tags that are recorded even if only help seems to be asked for.
 const GRAVE_EVEN_FOR_HELP: Tags = Tags::of(&[
@@ -175,8 +175,10 @@ impl Walker<'_> {
         let before = self.analysis.facts.len();
         if let ("ln" | "cp" | "mv" | "install", [.., source, link]) = (name, args.operands()) {
             self.links(&source.text, link);
-            if name == "ln" {
-                self.names(source, link);
+            match name {
+                "ln" => self.names(source, link),
+                "install" => self.mode_of_result(args, link),
+                _ => {}
             }
         }
         if !asks_help {
@@ -316,6 +318,9 @@ impl Walker<'_> {
         if super::catalogue::program(name).is_none() {
             self.protected_in_texts(args, before, span);
         }
+        if super::catalogue::program(name).is_none_or(|program| program.runs.is_none()) {
+            self.protected_within(args, before, span);
+        }
         let is_named = |option: &str| IDENTITIES.contains(&option) || is_result(option);
         let mut identity = false;
         for word in args.words() {
@@ -414,10 +419,18 @@ impl Walker<'_> {
     }
 
     /// Reports whether this command is known to do something with this path.
-    fn is_noted(&self, path: &str, before: usize) -> bool {
+    pub(super) fn is_noted(&self, path: &str, before: usize) -> bool {
         let shown = location::shown(path);
         let facts = self.analysis.facts.get(before..).unwrap_or_default();
         facts.iter().any(|fact| fact.subject == shown)
+    }
+
+    /// Records the rights that `install -m 4755 FILE TARGET` gives.
+    fn mode_of_result(&mut self, args: &Arguments<'_>, target: &Arg) {
+        let tags = args.value(&["-m", "--mode"]).map_or(Tags::NONE, |mode| mode_tags(&mode.text));
+        if tags.has(Tag::SetId) {
+            self.note_path(FactKind::Chmod, target, tags);
+        }
     }
 
     /// Follows `chmod MODE FILE…` and `chown OWNER FILE…`.

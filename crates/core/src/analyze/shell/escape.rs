@@ -58,6 +58,7 @@ impl Walker<'_> {
             elsewhere || interpreter || names_temporary_file(&value.text)
         } else {
             leaves_unchecked(name, &value.text)
+                || names_another_machine(name, &value.text)
                 || holds_loading_options(name, &value.text)
                 || downloads_elsewhere(name, &value.text)
                 || (loads_by_its_name(name) && names_temporary_file(&value.text))
@@ -315,7 +316,19 @@ fn holds_loading_options(name: &str, value: &str) -> bool {
             start.len() > 2 || (known && (option.len() == 2 || !option.starts_with("-e")))
         })
     };
-    adds && value.split_whitespace().any(|word| loads(word) || super::verb::destroys(word))
+    let runs = |word: &str| options_of_its_program(name, word);
+    adds && value
+        .split_whitespace()
+        .any(|word| loads(word) || super::verb::destroys(word) || runs(word))
+}
+
+/// Reports whether a variable hands its program an option that runs a command:
+/// `TAR_OPTIONS=--to-command=x`.
+fn options_of_its_program(variable: &str, word: &str) -> bool {
+    let Some((program, _)) = variable.split_once('_') else { return false };
+    let option = word.split('=').next().unwrap_or_default();
+    catalogue::program(&program.to_ascii_lowercase())
+        .is_some_and(|program| program.executes.contains(&option))
 }
 
 /// Reports whether a variable switches off the verification of downloads.
@@ -331,6 +344,16 @@ fn leaves_unchecked(name: &str, value: &str) -> bool {
             off && lower.starts_with("npm_config") && lower.ends_with("strict_ssl")
         }
     }
+}
+
+/// Reports whether a variable moves what a client controls to another machine.
+fn names_another_machine(name: &str, value: &str) -> bool {
+    matches!(name, "DOCKER_HOST" | "CONTAINER_HOST" | "BUILDKIT_HOST")
+        && value.split_once("://").is_some_and(|(scheme, rest)| {
+            matches!(scheme, "tcp" | "ssh" | "http" | "https")
+                && !super::upload::is_loopback(value)
+                && !rest.is_empty()
+        })
 }
 
 /// Reports whether code would be downloaded from an unusual source.

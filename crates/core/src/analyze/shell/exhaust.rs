@@ -49,6 +49,9 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) {
+        if keeps_everything(name, args) && (stdin.taint.has(Tag::Endless) || reads_endless(args)) {
+            self.note(Fact::new(FactKind::Exhaust, format!("{name} of what never ends")).at(span));
+        }
         let sizes = match name {
             "fallocate" | "xfs_mkfile" => args.values(&["-l", "--length"]),
             "truncate" => args.values(&["-s", "--size"]),
@@ -86,6 +89,21 @@ impl Walker<'_> {
             self.note(Fact::new(FactKind::Exhaust, "dd").at(span));
         }
     }
+}
+
+/// Reports whether a program keeps all of its input in memory before it prints.
+fn keeps_everything(name: &str, args: &Arguments<'_>) -> bool {
+    match name {
+        "tac" | "sort" | "shuf" | "sponge" => true,
+        "tail" | "gtail" => !args.has_any(&["-f", "-F", "--follow"]),
+        _ => false,
+    }
+}
+
+fn reads_endless(args: &Arguments<'_>) -> bool {
+    let endless =
+        |word: &&Arg| of_device(&word.text).is_some_and(|stream| stream.taint.has(Tag::Endless));
+    args.operands().iter().any(endless)
 }
 
 /// A size as tools write it: `10`, `4k`, `9T`, `1GiB`, `+2G`.
@@ -138,6 +156,8 @@ mod tests {
             "base64 /dev/urandom > f",
             "yes | tee f",
             "seq inf > f",
+            "tail /dev/zero",
+            "cat /dev/urandom | sort",
             "dd if=/dev/zero of=f",
             "dd if=/dev/zero of=f bs=1G count=9000",
             "head -c 9T /dev/zero > f",
@@ -154,6 +174,9 @@ mod tests {
             "fallocate -l 1G f",
             "yes | head -n 5 > f",
             "seq 10 > f",
+            "head -c 9 /dev/urandom | sort",
+            "sort --random-source=/dev/urandom f",
+            "tail -f log",
         ] {
             assert!(!exhausts(script), "{script}");
         }

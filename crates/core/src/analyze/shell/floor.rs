@@ -8,6 +8,7 @@
 use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::{self, Class, Code};
+use super::own_command::OWN;
 use super::value::{Arg, Stream};
 use super::work::most_steps;
 use crate::action::Language;
@@ -113,6 +114,25 @@ const TRIGGERS: &[&str] = &[
 /// Further words that such a command can begin with where it is given word by word.
 const CARRIERS: &[&str] = &["ln", "install", "sed", "sh", "bash", "sudo", "doas", "env"];
 
+/// Our own commands that a person uses to answer, to change their rights or to remove a hook. The
+/// rest are also words of sentences and names of folders.
+const DECIDES: &[&str] = &[
+    "approvals",
+    "audit",
+    "devices",
+    "halt",
+    "keys",
+    "sessions",
+    "settings",
+    "uninstall",
+    "users",
+];
+
+/// Reports whether the value of an option is written for people, or is searched for.
+pub(super) fn is_prose(option: &str) -> bool {
+    PROSE.contains(&option)
+}
+
 impl Walker<'_> {
     /// Examines the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
@@ -163,7 +183,10 @@ impl Walker<'_> {
             length = length.saturating_sub(word.text.len() + 1);
             let name = crate::location::base_name(&word.text).split('.').next().unwrap_or_default();
             // A name alone is a topic or a filter: `man mkfs`.
-            if tail.len() < 2 || !(can_block(name) || CARRIERS.contains(&name)) {
+            let verb = tail.get(1).map(|verb| verb.text.as_str());
+            let decides = name == OWN && verb.is_some_and(|verb| DECIDES.contains(&verb));
+            // A name alone is a topic or a filter: `man mkfs`.
+            if tail.len() < 2 || !(can_block(name) || CARRIERS.contains(&name) || decides) {
                 continue;
             }
             read += 1;
@@ -345,8 +368,11 @@ fn is_cluster(word: &str) -> bool {
 /// Reports whether a text can contain a command and a target of a hard block. Cheap, because it is
 /// called for every word.
 fn is_suspect(text: &str) -> bool {
-    text.len() >= 5
-        && text.contains(['/', '~', '$', '*'])
+    own_commands(text).next().is_some() || (text.len() >= 5 && has_command_and_target(text))
+}
+
+fn has_command_and_target(text: &str) -> bool {
+    text.contains(['/', '~', '$', '*'])
         && text.contains([' ', ',', ';', '\t', '\n', '{'])
         && (TRIGGERS.iter().any(|word| text.contains(word))
             || text.contains("/dev/")
@@ -380,8 +406,19 @@ fn candidates(text: &str) -> Vec<String> {
             }
         }
     }
+    found.extend(own_commands(&text).take(MOST_READ + 1).map(|own| cut(start_of(own)).to_owned()));
     found.dedup();
     found
+}
+
+/// Returns the rest of a text from each of our own commands that decides something.
+fn own_commands(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(OWN).filter_map(move |(at, _)| {
+        let own = text.get(at..)?;
+        let rest = own.strip_prefix(OWN)?;
+        let verb = rest.split_whitespace().next()?;
+        (rest.starts_with(char::is_whitespace) && DECIDES.contains(&verb)).then_some(own)
+    })
 }
 
 /// Returns the start of a text, as long as a command can be.
@@ -445,6 +482,32 @@ mod tests {
         }
         for command in ["git push --help", "docker rm --help", "git commit -m 'no rm -rf /'"] {
             assert_eq!(verdict(command), Verdict::Allow, "{command}");
+        }
+    }
+
+    #[test]
+    fn no_program_carries_an_answer_to_our_own_questions() {
+        for command in [
+            "sometool countersign approvals approve apr_1",
+            "gnome-terminal -- countersign halt",
+            "xterm -e /opt/bin/countersign settings set autonomous on",
+            "dtach -n /tmp/s countersign keys create x --scope '*'",
+            "screen -X stuff 'countersign approvals approve apr_1\\n'",
+            "screen -X stuff \"echo hi; countersign   approvals approve apr_1^M\"",
+            "sometool 'countersign halt'",
+        ] {
+            assert!(verdict(command) >= Verdict::Confirm, "{command}");
+        }
+        for command in [
+            "brew install countersign jq",
+            "git add countersign src",
+            "cargo test -p countersign",
+            "sometool 'the countersign of the sessions'",
+            "sometool countersign approvals list",
+            "git commit -m 'docs: countersign halt'",
+            "rg 'countersign halt' docs",
+        ] {
+            assert!(verdict(command) < Verdict::Confirm, "{command}");
         }
     }
 

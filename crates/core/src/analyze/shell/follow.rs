@@ -145,7 +145,7 @@ impl Walker<'_> {
                 Stream::empty()
             }
             false => {
-                let out = self.follow_command(args, stdin);
+                let out = self.shell_command(args, stdin);
                 self.environment.truncate(outer);
                 out
             }
@@ -200,6 +200,16 @@ impl Walker<'_> {
 
     /// Follows a command given by its words.
     pub(super) fn follow_command(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+        self.within_bounds(args, stdin, Self::follow_inside)
+    }
+
+    /// Follows a command unless the bounds on depth and work are passed.
+    pub(super) fn within_bounds(
+        &mut self,
+        args: Vec<Arg>,
+        stdin: Stream,
+        follow: fn(&mut Self, Vec<Arg>, Stream) -> Stream,
+    ) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         if self.depth >= MOST_DEPTH {
             self.note(Fact::new(FactKind::Bound, "too deep to follow").at(first.span));
@@ -212,14 +222,15 @@ impl Walker<'_> {
         self.fuel = self.fuel.saturating_sub(1);
         self.depth += 1;
         let outer = self.environment.len();
-        let out = self.follow_inside(args, stdin);
+        let out = follow(self, args, stdin);
         // Variables set by a wrapper such as `env` end with it.
         self.environment.truncate(outer);
         self.depth -= 1;
         out
     }
 
-    fn follow_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+    /// Follows a program given by its words.
+    pub(super) fn follow_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         // A glob passed to a function is quoted there, and was expanded before.
         let by_pattern = (first.glob || first.text.contains('/'))
@@ -243,12 +254,6 @@ impl Walker<'_> {
         let name = program_name(&first.text);
         let args = if name.ends_with("tar") { with_dashed_options(args) } else { args };
         let Some(first) = args.first() else { return Stream::empty() };
-        if self.state.functions.contains_key(&first.text) {
-            return self.call(&name, args, stdin);
-        }
-        if self.state.aliases.contains_key(&first.text) && !self.replacing.contains(&first.text) {
-            return self.follow_alias(&name, &args, stdin);
-        }
         if first.text == name
             && let Some(out) = self.builtin(&name, &args, &stdin)
         {
@@ -331,21 +336,6 @@ impl Walker<'_> {
         }
         self.covered_by_sandbox(name, all);
         self.answers(name, &Arguments::new(all, program), whole_span(args));
-    }
-
-    /// Follows an alias's text with the words after it; inside it, the name means the program
-    /// again.
-    fn follow_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
-        let Some(mut line) = self.state.aliases.get(name).cloned() else { return Stream::empty() };
-        for arg in args.iter().skip(1) {
-            line.push(' ');
-            line.push_str(&quote(&arg.text));
-        }
-        let span = args.first().and_then(|first| first.span);
-        self.replacing.push(name.to_owned());
-        let out = self.nested_script(&line, span, stdin);
-        self.replacing.pop();
-        out
     }
 
     /// Follows every program that a glob such as `/bin/r?` can match, and perhaps another one.
@@ -547,6 +537,7 @@ impl Walker<'_> {
         self.unpacks(name, args);
         self.tells_to_delete(name, args, span);
         self.granting_verbs(name, program, args, span);
+        self.shells_in_options(name, program, args, span);
         let program = catalogue::program(name);
         if super::floor::only_mentions(name) || program.is_some_and(|known| known.runs.is_some()) {
             return;
@@ -554,6 +545,7 @@ impl Walker<'_> {
         self.commands_in_options(args, span);
         if program.is_none() {
             self.commands_in_words(args, span);
+            self.commands_behind_letters(args, span);
         }
     }
 

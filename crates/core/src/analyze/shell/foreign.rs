@@ -25,6 +25,7 @@ impl Walker<'_> {
         span: Option<Span>,
     ) {
         let Some(program) = program else { return };
+        self.named_by_a_download(name, program, args, span);
         if let Some(installs) = program.installs {
             let named = named_code(name, installs, args);
             if let Some(word) = named {

@@ -88,6 +88,7 @@ impl Walker<'_> {
             };
             args.options().find(yes).filter(|_| guarded::host(name).is_none())
         });
+        let option = option.or_else(|| setting_that_skips(args));
         let prefix = format!("{}_", name.to_ascii_uppercase().replace('-', "_"));
         let by_variable = self.environment.iter().any(|(variable, value)| {
             let value = value.as_ref().map_or("", |value| value.text.as_str());
@@ -257,6 +258,22 @@ impl Walker<'_> {
         };
         location::absolute(folder, &scene) == location::normalize(&usual)
     }
+}
+
+/// Finds a setting by which a host stops asking: `config set -g autoApprove true`.
+fn setting_that_skips<'a>(args: &Arguments<'a>) -> Option<&'a Arg> {
+    let is_set = matches!(args.operand(0), Some("config" | "settings" | "preferences"))
+        && matches!(args.operand(1), Some("set" | "add" | "put"));
+    let off = |word: &&&Arg| matches!(word.text.as_str(), "false" | "0" | "no" | "off");
+    if !is_set || args.operands().iter().any(|word| off(&word)) {
+        return None;
+    }
+    args.operands().iter().skip(2).copied().find(|word| {
+        let name = super::verb::form::parts(&word.text).join("-");
+        words::SETTINGS_UNASKED
+            .iter()
+            .any(|part| name == *part || name.ends_with(&format!("-{part}")))
+    })
 }
 
 /// Finds an option that allows every command: `--allowedTools 'Bash(*)'`.

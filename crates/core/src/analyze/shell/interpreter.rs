@@ -216,8 +216,11 @@ impl Walker<'_> {
         let reached = self.wrapped > 0 || self.nested || self.tags.has(Tag::Elevated);
         let asks = args.has_any(&["--version", "-V", "--help", "-h", "-m", "-v", "-version"]);
         let languages = [Code::Shell, Code::Python, Code::Javascript, Code::Perl, Code::Ruby];
-        if reached && !asks && stdin.from_caller && languages.contains(&language) && !self.is_floor
-        {
+        // The console of a database, as its administrator.
+        let administers = language == Code::Sql && self.tags.has(Tag::Elevated);
+        let lists = args.has_any(&["-l", "--list", "-f", "--file", "-c", "--command", "-e"]);
+        let opens = languages.contains(&language) || administers && !lists;
+        if reached && !asks && stdin.from_caller && opens && !self.is_floor {
             self.note(Fact::new(FactKind::OpenShell, name).at(span));
         }
     }
@@ -321,7 +324,7 @@ impl Walker<'_> {
         // Statements that another statement prints are code that nobody has read.
         let generates = language == Code::Sql && super::query::generates(&text);
         let language = match language {
-            Code::Shell => return self.child_script(&text, span, stdin.clone()),
+            Code::Shell => return self.process_script(&text, span, stdin.clone()),
             Code::Python => Language::Python,
             Code::Javascript => Language::Javascript,
             Code::Perl => Language::Perl,

@@ -321,15 +321,21 @@ impl Walker<'_> {
             "engine",
         ];
         const FOLDERS: &[&str] = &["dir", "dirs", "path", "paths", "folder", "directory", "load"];
-        let (option, value) = match word.text.split_once('=') {
+        // The last one, as in `--setopt=pluginpath=/x`.
+        let (option, value) = match word.text.rsplit_once('=') {
             Some((option, value)) if option.starts_with('-') => (option, value),
             _ => (previous, word.text.as_str()),
         };
         if !option.starts_with('-') {
             return;
         }
-        let holds = |names: &[&str]| option.split(['-', '_']).any(|part| names.contains(&part));
-        if !holds(CODE) || !holds(FOLDERS) {
+        let parts = || option.split(['-', '_', '=', '.']).filter(|part| !part.is_empty());
+        let holds = |names: &[&str]| parts().any(|part| names.contains(&part));
+        let glued = parts().any(|part| {
+            let code = CODE.iter().find_map(|code| part.strip_prefix(code));
+            code.is_some_and(|folder| FOLDERS.contains(&folder))
+        });
+        if !glued && (!holds(CODE) || !holds(FOLDERS)) {
             return;
         }
         let tags = location::locate(value, &self.scene_now());
@@ -358,12 +364,15 @@ impl Walker<'_> {
     /// Reports whether a setting names a tool outside the system folders: `-C linker=./x`,
     /// `--config 'build.rustc-wrapper="./x"'`.
     fn is_own_tool(&self, word: &str) -> bool {
+        const TOOLS: &[&str] =
+            &["linker", "wrapper", "runner", "pager", "askpass", "launcher", "sshcommand"];
         let Some((setting, tool)) = word.split_once('=') else { return false };
         let setting = setting.trim();
         let tool = tool.trim().trim_matches(['"', '\'']);
-        ["linker", "wrapper", "runner"].iter().any(|end| setting.ends_with(end))
-            && tool.contains('/')
-            && !location::locate(tool, &self.scene_now()).has(Tag::System)
+        TOOLS.iter().any(|end| setting.ends_with(end))
+            && (super::handed::is_shell_line(tool)
+                || tool.contains('/')
+                    && !location::locate(tool, &self.scene_now()).has(Tag::System))
     }
 
     fn loads_from_temp(&mut self, previous: &str, word: &Arg) {

@@ -59,6 +59,7 @@ impl Walker<'_> {
             }
         }
         self.told_by_http(args, span);
+        self.kept_by_http(args);
         for word in args.words() {
             if is_metadata(&word.text) {
                 self.note(
@@ -67,6 +68,26 @@ impl Walker<'_> {
             }
         }
         self.saved(name, args)
+    }
+
+    /// Records files that `curl` writes beside the response: cookies, headers, what it did.
+    fn kept_by_http(&mut self, args: &Arguments<'_>) {
+        const FILES: &[&str] = &[
+            "-c",
+            "--cookie-jar",
+            "-D",
+            "--dump-header",
+            "--trace",
+            "--trace-ascii",
+            "--stderr",
+            "--libcurl",
+            "--hsts",
+            "--alt-svc",
+            "--save-cookies",
+        ];
+        for file in args.values(FILES).iter().filter(|file| file.text.contains(['/', '~'])) {
+            self.note_path(FactKind::Write, file, Tags::NONE);
+        }
     }
 
     /// Records local data that the request sends.

@@ -55,7 +55,7 @@ impl Walker<'_> {
 
     /// Judges a command that a program is given. A text that turns out not to be a command is
     /// ignored.
-    fn given_command(&mut self, value: &Arg, span: Option<Span>) {
+    pub(super) fn given_command(&mut self, value: &Arg, span: Option<Span>) {
         let span = value.span.or(span);
         if code::sql::is_statement(&value.text) {
             let found = code::analyze(Language::Sql, &value.text, None, &self.scene_now().deeper());
@@ -137,9 +137,13 @@ fn takes_command(name: &str, value: &Arg) -> bool {
     }
     let last = name.rsplit('-').next().unwrap_or(name);
     let first = name.split('-').next().unwrap_or(name);
-    has(words::OPTIONS_COMMAND_ENDINGS, last)
+    let names_file = matches!(last, "bin" | "binary") && last.len() < name.len();
+    (names_file && text.starts_with(['/', '~']))
+        || has(words::OPTIONS_COMMAND_ENDINGS, last)
         || has(words::OPTIONS_COMMAND_ENDINGS, name)
-        || (several && first.len() < name.len() && has(words::OPTIONS_COMMAND_STARTS, first))
+        || ((several || text.contains('/'))
+            && first.len() < name.len()
+            && has(words::OPTIONS_COMMAND_STARTS, first))
 }
 
 #[cfg(test)]

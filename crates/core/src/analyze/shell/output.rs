@@ -116,8 +116,7 @@ impl Walker<'_> {
         if name == "tee" {
             return stdin.clone();
         }
-        let by_number = matches!(name, "head" | "tail");
-        let mut out = if files.is_empty() || by_number && args.words().len() == 2 {
+        let mut out = if files.is_empty() {
             stdin.clone()
         } else {
             let contents = files.into_iter().map(|file| match &file.stream {

@@ -55,7 +55,7 @@ impl Walker<'_> {
                 Some(self.batch_line(&line.join(" "), span))
             }
             "iex" if !stdin.from_caller => Some(self.evaluate(None, stdin, span)),
-            lower if cmdlet::is_known(lower) => {
+            lower if cmdlet::is_known(lower) || cmdlet::acts_by_form(name) => {
                 let mut words = vec![Word { text: lower.to_owned(), quoted: false }];
                 words.extend(
                     args.words().iter().map(|arg| Word { text: arg.text.clone(), quoted: false }),

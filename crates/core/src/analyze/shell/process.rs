@@ -6,6 +6,8 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::{By, Ends};
 use super::own_command::OWN;
+use super::value::Arg;
+use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::location;
 use crate::verdict::Span;
@@ -33,6 +35,17 @@ impl Walker<'_> {
     ) {
         if args.words().iter().any(|word| ends.unless.contains(&word.text.as_str())) {
             return;
+        }
+        if matches!(ends.by, By::Unit)
+            && let Some(verb) = ends.after.iter().find(|verb| args.has(verb))
+        {
+            let listed = |word: &&&Arg| {
+                word.text.starts_with(UNKNOWN) && word.variable.is_none() && !word.glob
+            };
+            if args.operands().iter().any(|word| listed(&word)) {
+                let subject = format!("{name} {verb}: whatever is listed");
+                self.note(Fact::new(FactKind::InterruptingVerb, subject).at(span));
+            }
         }
         let ours = match ends.by {
             By::Number => args.words().iter().any(|word| word.taint.has(Tag::Guard)),

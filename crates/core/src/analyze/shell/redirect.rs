@@ -224,8 +224,11 @@ impl Walker<'_> {
             }
             RedirectKind::DupOutput | RedirectKind::DupInput => {
                 if kind == RedirectKind::DupInput {
-                    let name = format!("/dev/fd/{}", arg.text.trim_end_matches('-'));
-                    return self.descriptor(&name, stdin);
+                    let digits = arg.text.trim_end_matches('-');
+                    let own = self.descriptor(&format!("/dev/fd/{digits}"), stdin);
+                    // Opened before this script began: its content is not known.
+                    let foreign = digits.parse().is_ok_and(|number: u32| number > 2);
+                    return own.or_else(|| foreign.then(|| Stream::unknown(Tags::NONE)));
                 }
                 if !is_descriptor(&arg.text) && kind == RedirectKind::DupOutput {
                     targets.push(Target { path: arg, kind: FactKind::Write, takes_output });

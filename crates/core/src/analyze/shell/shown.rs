@@ -83,7 +83,9 @@ impl Walker<'_> {
                 .any(|part| path.contains(part))
         };
         if let Some(target) = target.filter(|target| runs(&target.text)) {
-            self.note_path(FactKind::Write, target, Tags::of(&[Tag::Recursive]));
+            // Its files are put there, not only the folder.
+            let inside = target.saying(format!("{}/init", target.text.trim_end_matches('/')));
+            self.note_path(FactKind::Write, &inside, Tags::of(&[Tag::Recursive]));
         }
         if matches!(verb, "checkout" | "restore" | "reset" | "stash" | "rm" | "mv" | "update-index")
         {
@@ -156,6 +158,10 @@ mod tests {
             "source .env; printenv",
             "printenv API_TOKEN",
             "cat .e?v",
+            "cat id_rsa.bak",
+            "tar c /etc",
+            "cp -r ~/.kube x",
+            "git clone https://example.com/x ~/.config/nvim",
         ] {
             assert!(verdict(command) >= Verdict::Confirm, "{command}");
         }
@@ -166,6 +172,8 @@ mod tests {
             "git status .env",
             "source .env; npm start",
             "printenv PATH",
+            "tar czf x.tgz src",
+            "cp -r docs x",
         ] {
             assert_eq!(verdict(command), Verdict::Allow, "{command}");
         }

@@ -92,7 +92,11 @@ impl Walker<'_> {
                 Some(self.follow_command(after(words, "unshare")?.to_vec(), stdin.clone()))
             }
             "ip" if args.operand(0) == Some("netns") => {
-                Some(self.follow_command(after(words, "exec")?.get(1..)?.to_vec(), stdin.clone()))
+                let command = after(words, "exec")?.get(1..)?.to_vec();
+                self.wrapped += 1;
+                let out = self.follow_command(command, stdin.clone());
+                self.wrapped -= 1;
+                Some(out)
             }
             "gh" | "glab" if args.operand(0) == Some("alias") => self.kept_alias(args, span),
             "git" | "grep" | "rg" | "ag" | "find" | "ls" | "echo" | "printf" | "test" => None,

@@ -25,7 +25,9 @@ pub(super) struct State {
     ambiguous: BTreeSet<String>,
     /// Variables that are references to other variables.
     references: BTreeMap<String, String>,
-    pub(super) functions: BTreeMap<String, Rc<Function>>,
+    /// Names of the variables that the script gives to the programs it starts.
+    exported: BTreeSet<String>,
+    functions: BTreeMap<String, Functions>,
     pub(super) aliases: BTreeMap<String, String>,
     /// The content that the script wrote, by absolute path.
     pub(super) files: BTreeMap<String, File>,
@@ -59,6 +61,12 @@ impl SharedState {
     /// Returns the counter of work.
     pub(super) fn work(&self) -> &Work {
         &self.work
+    }
+
+    /// Keeps what a child shell gets from this one.
+    pub(super) fn enter_process(&mut self) {
+        self.work.entries(self.state.variables.len() + self.state.functions.len());
+        self.deref_mut().enter_process();
     }
 
     /// Merges the state of another branch that may have run instead.
@@ -96,8 +104,19 @@ pub(super) struct File {
     pub(super) whole: bool,
 }
 
+/// The functions that a name can stand for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Functions {
+    pub(super) bodies: Vec<Rc<Function>>,
+    /// True when the name may stand for the program instead: the function was defined in a branch
+    /// that may not have run.
+    pub(super) may_be_program: bool,
+    /// True when child shells know it too.
+    exported: bool,
+}
+
 /// A function's body, stored as text and parsed again at each call.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Function {
     pub(super) body: String,
     pub(super) called: std::cell::Cell<bool>,
@@ -169,6 +188,77 @@ impl State {
         self.ambiguous.remove(name);
     }
 
+    /// Marks a variable or function as one that child processes get.
+    pub(super) fn export(&mut self, name: &str) {
+        if let Some(functions) = self.functions.get_mut(name) {
+            functions.exported = true;
+        }
+        self.exported.insert(name.to_owned());
+    }
+
+    /// Defines a function, in place of an earlier one of this name.
+    pub(super) fn define(&mut self, name: &str, function: Function) {
+        let functions = Functions { bodies: vec![function.into()], ..Functions::default() };
+        self.functions.insert(name.to_owned(), functions);
+    }
+
+    /// Forgets a function.
+    pub(super) fn undefine(&mut self, name: &str) {
+        self.functions.remove(name);
+    }
+
+    /// Returns the functions that a name can stand for.
+    pub(super) fn functions(&self, name: &str) -> Option<&Functions> {
+        self.functions.get(name)
+    }
+
+    /// Returns every function, with its name.
+    pub(super) fn all_functions(&self) -> impl Iterator<Item = (&str, &Rc<Function>)> {
+        self.functions
+            .iter()
+            .flat_map(|(name, it)| it.bodies.iter().map(move |body| (name.as_str(), body)))
+    }
+
+    /// Reports whether the name stands for exactly this function.
+    pub(super) fn has_function(&self, name: &str, function: &Rc<Function>) -> bool {
+        let functions = self.functions.get(name);
+        functions.is_some_and(|it| it.bodies.iter().any(|body| Rc::ptr_eq(body, function)))
+    }
+
+    /// Keeps what a child shell gets from this one: exported variables and functions, files and
+    /// descriptors. A variable whose name is written like those of the environment may have been
+    /// there before, and is then exported without being told so: it has its value or none.
+    fn enter_process(&mut self) {
+        // Always in the environment, so the child gets what the script assigns.
+        const INHERITED: &[&str] =
+            &["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER"];
+        self.aliases.clear();
+        self.references.clear();
+        self.functions.retain(|_, functions| functions.exported);
+        let is_own = |name: &str| name.chars().any(|char| char.is_ascii_lowercase());
+        let exported = std::mem::take(&mut self.exported);
+        let stays =
+            |name: &str| exported.contains(name) || INHERITED.contains(&name) || is_number(name);
+        self.variables.retain(|name, _| stays(name) || !is_own(name));
+        self.ambiguous.retain(|name| stays(name) || !is_own(name));
+        let unsure: Vec<_> = self.variables.keys().filter(|name| !stays(name)).cloned().collect();
+        for name in unsure {
+            self.may_be_missing(&name);
+        }
+        self.exported = exported;
+    }
+
+    /// Adds to the possible values of a variable that it is not set.
+    fn may_be_missing(&mut self, name: &str) {
+        if let Some(values) = self.variables.get_mut(name)
+            && !values.contains(&Vec::new())
+        {
+            values.push(Vec::new());
+            *values = capped(std::mem::take(values));
+            self.ambiguous.insert(name.to_owned());
+        }
+    }
+
     /// Returns every variable with more than one possible value.
     pub(super) fn ambiguous(&self) -> impl Iterator<Item = (&str, &[Vec<Arg>])> {
         self.ambiguous.iter().filter_map(|name| {
@@ -183,6 +273,28 @@ impl State {
 
     /// Merges the state of another branch that may have run instead.
     fn join(&mut self, other: &Self) {
+        self.join_variables(other);
+        self.join_functions(other);
+        for (path, program) in &other.links {
+            self.links.entry(path.clone()).or_insert_with(|| program.clone());
+        }
+        for (path, file) in &other.names {
+            self.names.entry(path.clone()).or_insert_with(|| file.clone());
+        }
+        for (path, content) in &other.files {
+            self.files.entry(path.clone()).or_insert_with(|| content.clone());
+        }
+    }
+}
+
+impl State {
+    fn join_variables(&mut self, other: &Self) {
+        let unset_there: Vec<_> = self
+            .variables
+            .keys()
+            .filter(|name| !other.variables.contains_key(*name))
+            .cloned()
+            .collect();
         for (name, theirs) in &other.variables {
             match self.variables.get_mut(name) {
                 Some(ours) if ours == theirs => {}
@@ -197,22 +309,41 @@ impl State {
                         self.ambiguous.insert(name.clone());
                     }
                 }
-                None => self.put(name, theirs.clone()),
+                None => {
+                    self.put(name, theirs.clone());
+                    self.may_be_missing(name);
+                }
             }
         }
-        for (name, function) in &other.functions {
-            self.functions.entry(name.clone()).or_insert_with(|| Rc::clone(function));
+        for name in unset_there {
+            self.may_be_missing(&name);
         }
-        for (path, program) in &other.links {
-            self.links.entry(path.clone()).or_insert_with(|| program.clone());
+        self.exported.extend(other.exported.iter().cloned());
+    }
+
+    fn join_functions(&mut self, other: &Self) {
+        for (name, ours) in &mut self.functions {
+            ours.may_be_program |= !other.functions.contains_key(name);
         }
-        for (path, file) in &other.names {
-            self.names.entry(path.clone()).or_insert_with(|| file.clone());
-        }
-        for (path, content) in &other.files {
-            self.files.entry(path.clone()).or_insert_with(|| content.clone());
+        for (name, theirs) in &other.functions {
+            let is_new = !self.functions.contains_key(name);
+            let ours = self.functions.entry(name.clone()).or_default();
+            ours.may_be_program |= is_new || theirs.may_be_program;
+            ours.exported |= theirs.exported;
+            for body in &theirs.bodies {
+                // A definition in a loop is the same one in every round.
+                if ours.bodies.len() < MOST_VALUES
+                    && !ours.bodies.iter().any(|it| it.body == body.body)
+                {
+                    ours.bodies.push(Rc::clone(body));
+                }
+            }
         }
     }
+}
+
+fn is_number(name: &str) -> bool {
+    name.chars().all(|char| char.is_ascii_digit())
 }
 
 /// Stops the growth of a list, such as one that doubles at every line.

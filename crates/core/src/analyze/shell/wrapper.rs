@@ -207,6 +207,7 @@ impl Walker<'_> {
         let is_told = |arg: &Arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell");
         let opens_shell = wrap.elevates
             && (START_A_SHELL.contains(&name) || args.iter().skip(1).any(is_told))
+            || matches!(name, "machinectl" | "nsenter")
             || self.tags.has(Tag::Elevated) && START_A_SHELL_AS_ROOT.contains(&name);
         if opens_shell || wrap.joins {
             let span = whole_span(args);
@@ -265,7 +266,12 @@ impl Walker<'_> {
             }
             command = with_placed(&command, &mark, &first.cloned().unwrap_or_default());
         } else {
-            let split = || if end == '\0' { lines_of(stdin, end) } else { words_of(stdin) };
+            let apart = delimiter(options.get(..own).unwrap_or(options));
+            let split = || match (end, apart) {
+                ('\0', _) => lines_of(stdin, end),
+                (_, Some(apart)) => lines_of(stdin, apart),
+                _ => words_of(stdin),
+            };
             let inputs = given.unwrap_or_else(split);
             if stdin.text.is_none() {
                 // With empty input, the command runs as it is.
@@ -490,4 +496,23 @@ fn words_after_mark(command: &mut Vec<Arg>) -> Option<Vec<Arg>> {
     let mut after = command.split_off(at).into_iter();
     let mark = after.next()?;
     Some(if mark.text == ":::" { after.collect() } else { vec![Arg::unknown(Tags::NONE)] })
+}
+/// Returns the character by which `xargs -d '\n'` is told to split its input.
+fn delimiter(options: &[Arg]) -> Option<char> {
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        let value = match text {
+            "-d" | "--delimiter" => words.next().map(|next| next.text.as_str()),
+            _ => text.strip_prefix("--delimiter=").or_else(|| text.strip_prefix("-d")),
+        };
+        match value {
+            Some("\\n") => return Some('\n'),
+            Some("\\0") => return Some('\0'),
+            Some("\\t") => return Some('\t'),
+            Some(value) => return value.chars().next(),
+            None => {}
+        }
+    }
+    None
 }

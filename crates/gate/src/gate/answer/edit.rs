@@ -40,20 +40,7 @@ impl Gate {
         if redacted::shown_action(edited) != plain {
             return Err(AnswerError::EditedHasSecrets);
         }
-        let policy = self.policy_in(&old.request.workspace);
-        let lane = Lane::of_person(person);
-        let context = &details.context;
-        let judgement =
-            self.judge(&lane, edited, &policy, context).await.map_err(GateError::from)?;
-        if judgement.verdict == Verdict::Block {
-            return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
-        }
-        let (told, reasoning) = (judgement.clone(), details.reasoning.clone());
-        let shown = move |edited: &_, policy: &_, context: &Context| {
-            Shown::of(edited, &told, policy, context.clone(), reasoning)
-        };
-        let shown =
-            self.apart(&lane, edited, &policy, context, shown).await.map_err(GateError::from)?;
+        let (judgement, shown) = self.judged_edit(person, old, details, edited).await?;
         let new = self.ask_about(old, details, edited, shown, &judgement).await?;
         let fresh = new.request.action != old.request.action
             || new.request.risk > old.request.risk
@@ -90,6 +77,31 @@ impl Gate {
             edited: None,
         };
         Box::pin(self.try_answer(person, &reply)).await.map(Some)
+    }
+
+    /// Judges the edited action, and says how it is shown.
+    async fn judged_edit(
+        &self,
+        person: &Person,
+        old: &Approval,
+        details: &Details,
+        edited: &Action,
+    ) -> Result<(Judgement, Shown), AnswerError> {
+        let policy = self.policy_in(&old.request.workspace);
+        let lane = Lane::of_person(person);
+        let context = &details.context;
+        let judgement =
+            self.judge(&lane, edited, &policy, context).await.map_err(GateError::from)?;
+        if judgement.verdict == Verdict::Block {
+            return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
+        }
+        let (told, reasoning) = (judgement.clone(), details.reasoning.clone());
+        let shown = move |edited: &_, policy: &_, context: &Context| {
+            Shown::of(edited, &told, policy, context.clone(), reasoning)
+        };
+        let shown =
+            self.apart(&lane, edited, &policy, context, shown).await.map_err(GateError::from)?;
+        Ok((judgement, shown))
     }
 
     /// The question about the edited action. It expires no later than the old one.

@@ -32,20 +32,7 @@ impl Gate {
         judgement: Option<Judgement>,
         retry_after: Option<Duration>,
     ) -> Result<Option<Submitted>, GateError> {
-        let violation = match &why {
-            Why::Violation(violation) => Some(*violation),
-            Why::Blocked => Some(Violation::BlockedAction),
-            Why::TooFast(_) => Some(Violation::RateLimit),
-            Why::Halted
-            | Why::NoSession
-            | Why::Ended(_)
-            | Why::Paused
-            | Why::Scope(_)
-            | Why::TooManyPending(_)
-            | Why::NobodyToAsk
-            | Why::NoCredential
-            | Why::Declined(_) => None,
-        };
+        let violation = violation_of(&why);
         let hit = self.hit(submission, &why).await?;
         let mut batch = Batch { epoch: Some(submission.epoch), ..Batch::default() };
         batch.records.push(self.planned(submission, status_of(&why), judgement.as_ref(), None)?);
@@ -156,6 +143,24 @@ impl Gate {
             Response::Pause => self.pause(&session.value.id).await,
             Response::End(reason) => self.end(&session.value.id, reason).await,
         }
+    }
+}
+
+/// The violation that a refusal for this reason is.
+const fn violation_of(why: &Why) -> Option<Violation> {
+    match why {
+        Why::Violation(violation) => Some(*violation),
+        Why::Blocked => Some(Violation::BlockedAction),
+        Why::TooFast(_) => Some(Violation::RateLimit),
+        Why::Halted
+        | Why::NoSession
+        | Why::Ended(_)
+        | Why::Paused
+        | Why::Scope(_)
+        | Why::TooManyPending(_)
+        | Why::NobodyToAsk
+        | Why::NoCredential
+        | Why::Declined(_) => None,
     }
 }
 

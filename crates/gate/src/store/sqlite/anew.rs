@@ -29,7 +29,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// The database or its folder cannot be used.
-    pub fn danger_begin_anew(
+    pub(crate) fn danger_begin_anew(
         path: &Path,
         keyring: &Keyring,
         clock: &dyn Clock,

@@ -15,7 +15,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// The file exists or cannot be created, or the database cannot be read.
-    pub fn copy_into(&self, to: &Path, keyring: &Keyring) -> Result<Head, StoreError> {
+    pub(crate) fn copy_into(&self, to: &Path, keyring: &Keyring) -> Result<Head, StoreError> {
         let failed = |cause: &dyn std::fmt::Display| unusable(to, cause);
         let name = to.to_str().ok_or_else(|| failed(&"its name is not plain text"))?;
         // Created empty first, so that nobody else can ever read it.

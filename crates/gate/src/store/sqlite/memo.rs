@@ -165,9 +165,8 @@ mod tests {
 
     use super::*;
     use crate::keyring::Keyring;
-    use crate::store::{
-        CommitError, Committed, Count, CountStep, Doc, Sqlite, Store, Stored, Unchanged,
-    };
+    use crate::store::sqlite::Sqlite;
+    use crate::store::{CommitError, Committed, Count, CountStep, Doc, Store, Stored, Unchanged};
     use crate::testing::{Folder, folder};
 
     fn path(folder: &Folder) -> PathBuf {

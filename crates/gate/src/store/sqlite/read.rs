@@ -370,7 +370,7 @@ mod tests {
 
     use super::*;
     use crate::keyring::Keyring;
-    use crate::store::Sqlite;
+    use crate::store::sqlite::Sqlite;
     use crate::testing::folder;
 
     /// SQLite's query plan.

@@ -232,8 +232,8 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::record::{Draft, Event, RecordOwner};
-    use crate::store::sqlite::schema;
-    use crate::store::{Count, CountStep, Doc, Kind, Sqlite, Write};
+    use crate::store::sqlite::{Sqlite, schema};
+    use crate::store::{Count, CountStep, Doc, Kind, Write};
     use crate::testing::{Folder, folder};
 
     fn keyring() -> Arc<Keyring> {

@@ -14,7 +14,7 @@ use countersign_gate::process;
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
 use countersign_gate::secret::Secret;
-use countersign_gate::store::{Memory, Sqlite, Store};
+use countersign_gate::store::{self, Store, StoreUrl};
 use countersign_gate::user::Membership;
 use countersign_gate::{Caller, Config, Gate, GateError, Parts, Person, Proposal};
 use pollster::block_on;
@@ -72,7 +72,7 @@ impl Stage {
         let (clock, processes) = (Arc::new(Fake::at(BEGIN)), Arc::new(process::Fake::default()));
         let folder = (backend == Backend::Disk).then(folder);
         let memory: Option<Arc<dyn Store>> = match backend {
-            Backend::Memory => Some(Arc::new(Memory::new(Arc::new(keyring())))),
+            Backend::Memory => Some(nothing()),
             Backend::Disk => None,
         };
         let store = open_store(memory.as_ref(), folder.as_ref());
@@ -232,16 +232,16 @@ fn people(gate: &Gate) -> (Vec<Person>, WorkspaceId, WorkspaceId) {
 fn open_store(memory: Option<&Arc<dyn Store>>, folder: Option<&PathBuf>) -> Arc<Brittle> {
     let inner: Arc<dyn Store> = match (memory, folder) {
         (Some(memory), _) => memory.clone(),
-        (None, Some(folder)) => Arc::new(
-            Sqlite::danger_open_or_begin(&folder.join("gate.db"), Arc::new(keyring())).unwrap(),
-        ),
+        (None, Some(folder)) => {
+            store::danger_open_or_begin(&StoreUrl::in_folder(folder), Arc::new(keyring())).unwrap()
+        }
         (None, None) => nothing(),
     };
     Arc::new(Brittle::new(inner))
 }
 
 fn nothing() -> Arc<dyn Store> {
-    Arc::new(Memory::new(Arc::new(keyring())))
+    store::open(&StoreUrl::Memory, Arc::new(keyring())).unwrap()
 }
 
 fn open_gate(store: &Arc<Brittle>, clock: &Arc<Fake>, processes: &Arc<process::Fake>) -> Gate {

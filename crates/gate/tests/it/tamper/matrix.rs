@@ -18,7 +18,7 @@ use countersign_gate::clock::Fake;
 use countersign_gate::gate::{OwnerFilter, Page, PersonAnswer};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::session::Plan;
-use countersign_gate::store::{Batch, Sqlite};
+use countersign_gate::store::{self, Batch, StoreUrl};
 use countersign_gate::user::Membership;
 use countersign_gate::{Caller, Config, Gate, Parts, Person, process};
 use pollster::block_on;
@@ -102,9 +102,10 @@ impl Scene {
 
     fn found_by(&self, database: &Path) -> Vec<&'static str> {
         let mut found = Vec::new();
-        let verified = Sqlite::read_only(database).and_then(|store| {
+        let url = StoreUrl::Sqlite(database.to_owned());
+        let verified = store::open_read_only(&url).and_then(|store| {
             let key = keyring().public();
-            block_on(audit::check(&store, &key, &[], &mut |_| {}))
+            block_on(audit::check(&*store, &key, &[], &mut |_| {}))
         });
         if verified.is_err() || verified.is_ok_and(|report| !report.damage.is_empty()) {
             found.push("verify");
@@ -119,9 +120,10 @@ impl Scene {
 
     fn open(&self, database: &Path) -> Option<Gate> {
         let clock = Fake::at(BEGIN.after(self.now));
-        let store = Sqlite::open(database, Arc::new(keyring())).ok()?;
+        let url = StoreUrl::Sqlite(database.to_owned());
+        let store = store::open(&url, Arc::new(keyring())).ok()?;
         block_on(Gate::open(Parts {
-            store: Arc::new(store),
+            store,
             keyring: Arc::new(keyring()),
             clock: Arc::new(clock),
             processes: Arc::new(process::Fake::default()),

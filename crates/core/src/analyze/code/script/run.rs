@@ -21,6 +21,7 @@ mod call;
 mod code;
 mod decode;
 mod effect;
+mod far;
 mod file;
 mod flags;
 mod indirect;

@@ -118,6 +118,20 @@ pub(super) fn is_known(name: &str) -> bool {
         || matches!(name, "invoke-expression" | "iwr" | "irm" | "invoke-command" | "start-process")
 }
 
+/// Reports whether a name has the form of a cmdlet that changes something: `Clear-EventLog`,
+/// `Disable-LocalUser`. Programs of Unix are written in small letters.
+pub(super) fn acts_by_form(name: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_uppercase())
+            && word.chars().all(char::is_alphanumeric)
+            && word.chars().any(char::is_lowercase)
+    };
+    name.split_once('-').is_some_and(|(verb, noun)| {
+        let lower = verb.to_ascii_lowercase();
+        is_word(verb) && is_word(noun) && is_verb(&lower) && !LOOKING.contains(&lower.as_str())
+    })
+}
+
 /// Reports whether a method only computes.
 pub(super) fn is_plain_method(method: &str) -> bool {
     let name = method

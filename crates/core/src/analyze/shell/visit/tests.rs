@@ -190,3 +190,48 @@ fn a_subshell_behind_a_dollar_is_no_expression() {
     assert_eq!(script_in_brackets("$((1 + 2))"), None);
     assert_eq!(script_in_brackets("$(((1 + 2) * 3))"), None);
 }
+
+#[test]
+fn a_substitution_that_the_grammar_ends_too_early_is_judged_as_a_whole() {
+    for script in [
+        "x=a; echo ${x//$(rm -rf /)/y}",
+        "x=a; echo ${x/$(rm -rf /)/y}",
+        "x=a; echo \"${x//$(rm -rf /)/y}\"",
+        "x=a; echo ${x//`rm -rf /`/y}",
+        "echo ${x/$(echo $(rm -rf /)/a)/y}",
+    ] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert_eq!(judgement.verdict, Verdict::Block, "{script}");
+    }
+    for script in ["x=a; echo ${x//$(basename /a/b)/$(pwd)}", "echo ${x//`pwd`/y} ${x#*/}"] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert!(judgement.verdict < Verdict::Confirm, "{script}");
+    }
+}
+
+#[test]
+fn a_function_with_the_name_of_a_program_does_not_hide_it() {
+    for script in [
+        "rm() { command rm \"$@\"; }; rm -rf /",
+        "rm() { sudo rm \"$@\"; }; rm -rf /",
+        "rm() { env rm \"$@\"; }; rm -rf /",
+        "alias rm='command rm'; rm -rf /",
+        "declare 'a[$(rm -rf /)]=1'",
+        "echo 'rm -rf /' | xargs -d '\\n' sh -c",
+    ] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert_eq!(judgement.verdict, Verdict::Block, "{script}");
+    }
+    for script in [
+        "ls() { command ls --color \"$@\"; }; ls src",
+        "build() { time make \"$@\"; }; build all",
+        "run() { echo \"$@\"; \"$@\"; }; run cargo test",
+    ] {
+        let action = Action::Shell { command: script.into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &example_context());
+        assert!(judgement.verdict < Verdict::Confirm, "{script}");
+    }
+}

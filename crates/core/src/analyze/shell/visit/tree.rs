@@ -203,6 +203,11 @@ impl<'t> Visitor<'_, 't> {
         syntax: CommandSubstitutionSyntax,
         syntax_span: SyntaxSpan,
     ) {
+        if let Some(text) = cut_short(self.src, syntax, syntax_span) {
+            self.tree.opened.push(syntax_span.start.offset());
+            let runs = Runs::Text(text.to_owned());
+            return self.tree.found.push(Found { runs, syntax_span });
+        }
         // Between backticks, a text with backslashes is parsed again as another text.
         let anew = syntax == CommandSubstitutionSyntax::Backtick
             && syntax_span.slice(self.src).contains('\\');
@@ -368,4 +373,43 @@ impl<'t> Visitor<'_, 't> {
             }
         }
     }
+}
+
+/// Returns the whole of a substitution that the grammar ends too early: in `${x/$(rm /y)/z}` it
+/// takes the slash for the end of the pattern.
+fn cut_short(
+    src: &str,
+    syntax: CommandSubstitutionSyntax,
+    syntax_span: SyntaxSpan,
+) -> Option<&str> {
+    let rest = src.get(syntax_span.start.offset()..)?;
+    let read = syntax_span.slice(src);
+    let end = match syntax {
+        CommandSubstitutionSyntax::DollarParen
+            if rest.starts_with("$(") && !read.ends_with(')') =>
+        {
+            closing_bracket(rest)
+        }
+        CommandSubstitutionSyntax::Backtick
+            if rest.starts_with('`') && (read.len() < 2 || !read.ends_with('`')) =>
+        {
+            rest.get(1..)?.find('`').map(|at| at + 2)
+        }
+        _ => return None,
+    };
+    Some(end.and_then(|end| rest.get(..end)).unwrap_or(rest))
+}
+
+/// Returns the position after the bracket that closes the first one.
+fn closing_bracket(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    for (at, char) in text.char_indices() {
+        match char {
+            '(' => open += 1,
+            ')' if open == 1 => return Some(at + 1),
+            ')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
 }

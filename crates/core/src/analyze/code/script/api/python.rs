@@ -250,6 +250,8 @@ fn senders(name: &str) -> Option<Effect> {
         | "boto3.client"
         | "boto3.resource"
         | "boto3.session.Session"
+        | "docker.from_env"
+        | "docker.DockerClient"
         | "telegram.Bot"
         | "telebot.TeleBot"
         | "discord.Webhook.from_url"

@@ -114,8 +114,10 @@ impl Runner<'_> {
         if module.is_empty() {
             return self.call_unknown(&Value::unknown(), args);
         }
-        // `Foo.bar.query("…")`: judged by the method alone.
-        self.call_method(&Value::unknown(), &member.into(), args, span)
+        // `Foo.bar.query("…")`: judged by the method, and by the noun before it.
+        let noun = module.rsplit('.').next().unwrap_or(module);
+        let object = Value::member(Value::unknown(), &noun.into());
+        self.call_method(&object, &member.into(), args, span)
     }
 
     /// Records a fact about something unknown, except in a function that nobody calls.

@@ -263,6 +263,7 @@ impl Runner<'_> {
             }
             _ => {}
         }
+        self.far_method(object, name, span);
         self.reaches_metadata(args, span);
         let protected = self.reads_protected(args, span);
         self.call_unknown(object, args).with(&protected.origin)

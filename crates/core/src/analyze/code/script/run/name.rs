@@ -180,6 +180,10 @@ impl Runner<'_> {
             (Handle::Response, "status" | "status_code" | "ok" | "code" | "headers") => {
                 Value::unknown()
             }
+            // `resource.Bucket("x").objects.all()`
+            (Handle::Sender, "objects" | "containers" | "images" | "volumes" | "instances") => {
+                object.clone()
+            }
             _ => Value::member(object.clone(), name),
         }
     }

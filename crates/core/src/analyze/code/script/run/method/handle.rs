@@ -253,7 +253,10 @@ impl Runner<'_> {
             }
             "request" if self.language == Language::Python => self.fetch(&args.skip(1), span),
             // `session.delete(url)`, `client.delete_object(…)`
-            name if name.starts_with("delete") || name.starts_with("terminate_") => {
+            name if name.starts_with("delete")
+                || name.starts_with("terminate")
+                || name == "prune" =>
+            {
                 self.fact(FactKind::RemoteDelete, name, Tags::NONE, span);
                 Value::handle(Handle::Response).marked(Provenance::FETCHED)
             }
@@ -269,6 +272,7 @@ impl Runner<'_> {
             | "connect" => object.clone(),
             "invoke_shell" | "get_transport" | "open_session" => socket(),
             _ => {
+                self.far_method(object, name, span);
                 self.send(&args.joined().with(&object.origin), span);
                 self.call_back(args, &Value::from(Provenance::FETCHED));
                 object.clone()

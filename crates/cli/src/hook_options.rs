@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use countersign_core::policy::{Source, Sources, merged, section};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{self, Layer, Owner};
+use crate::layer::{Layer, Owner, explained, sources};
 
 /// The section `hook` of the organisation's and the user's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -62,13 +63,29 @@ impl Options {
         if layers.iter().all(|layer| layer.text.is_none()) {
             return Ok(Self::default());
         }
-        Ok(settings::hook_of(layers.to_vec())?.unwrap_or_default())
+        Ok(Self::merged(&sources(layers.to_vec()))?.unwrap_or_default())
+    }
+
+    /// Merges the options of these sources; `None` where none sets any.
+    ///
+    /// # Errors
+    /// One of them is invalid.
+    pub(crate) fn merged(sources: &Sources) -> Result<Option<Self>> {
+        let Some(hook) = merged::<Self>(sources, "hook").map_err(explained)? else {
+            return Ok(None);
+        };
+        let read = |source: &Option<Source>| match source {
+            Some(source) => section(source, "hook").map_err(explained),
+            None => Ok(None),
+        };
+        let (organisation, user) = (read(&sources.organisation)?, read(&sources.user)?);
+        Ok(Some(hook.bounded_by(organisation.as_ref(), user.as_ref())))
     }
 
     /// Returns the options so that a user cannot loosen the organisation's choice for a server that
     /// cannot be reached. An organisation that names a server by a URL implies `deny`, unless it
     /// says otherwise.
-    pub(crate) fn bounded_by(self, organisation: Option<&Self>, user: Option<&Self>) -> Self {
+    fn bounded_by(self, organisation: Option<&Self>, user: Option<&Self>) -> Self {
         let implied = |options: &Self| {
             let by_url = options.server.as_deref().is_some_and(is_url);
             options.unreachable.or(by_url.then_some(Unreachable::Deny))

@@ -16,15 +16,16 @@ use countersign_core::policy::{Rank, Source, Sources};
 use countersign_gate::clock::{Clock as _, System, Timestamp};
 use countersign_gate::keyring::PublicKey;
 use countersign_gate::signed_policy::SignedPolicy;
+use countersign_wire::path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::approval_client::ApprovalClient;
 use crate::client::block_on;
+use crate::connection::Connection;
 use crate::data;
 use crate::data::make_private;
-use crate::hook::Options;
-use crate::settings::{Layer, Owner};
+use crate::hook_options::Options;
+use crate::layer::{Layer, Owner};
 
 /// The file of the policy in the data folder.
 const FILE: &str = "organisation-policy.json";
@@ -188,11 +189,10 @@ impl Store<'_> {
     /// What the server says its policy is.
     fn asked(&self) -> Result<Value> {
         let options = Options { start_server: false, ..self.options.clone() };
-        let approval_client =
-            ApprovalClient::open(&options, Some(&self.folder), "policy".to_owned(), WITHIN)?;
+        let Connection { client, .. } = Connection::open(&options, Some(&self.folder), WITHIN)?;
         let ask = || {
             block_on(async {
-                let answer = tokio::time::timeout(WITHIN, approval_client.policy()).await;
+                let answer = tokio::time::timeout(WITHIN, client.get(path::POLICY)).await;
                 Ok(answer.context("the server does not answer")??)
             })
         };

@@ -10,14 +10,14 @@ use anyhow::Result;
 use serde_json::Value;
 use toml_edit::{Document, InlineTable, Item, Key, Table, TableLike, Value as Toml};
 
-use crate::host::edit::{Kind, Member, Node};
+use super::edit::{Kind, Member, Node};
 
 /// Returns the tables below a key, each with its members. For a table that is written with dotted
 /// keys, or whose position is not known, only the name is returned.
 ///
 /// # Errors
 /// It is not valid TOML.
-pub(super) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node>)>> {
+pub(crate) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node>)>> {
     let document = parsed(text)?;
     let Some(servers) = document.get(below).and_then(Item::as_table_like) else {
         return Ok(Vec::new());
