@@ -64,7 +64,7 @@ pub enum Expects {
 pub struct Response {
     /// Its status.
     pub status: u16,
-    /// Its headers, with names in lower case; those that are no text are left out.
+    /// Its headers, with names in lower case; those that are not text are left out.
     pub headers: Vec<(String, String)>,
     /// Its body, as far as it may be read.
     pub body: Vec<u8>,
@@ -85,7 +85,7 @@ impl Destination {
     ///
     /// # Errors
     /// No address answers in time, the certificate is not trusted (`InvalidData`, with the error of
-    /// rustls), the response is no HTTP (`Unsupported`), or the exchange was cancelled
+    /// rustls), the response is not HTTP (`Unsupported`), or the exchange was cancelled
     /// (`ConnectionAborted`).
     pub fn exchange(&self, exchange: &Exchange<'_>) -> io::Result<Response> {
         let stream = self.connect_until(exchange)?;

@@ -41,7 +41,7 @@ const MOST_BYTES: usize = 4 << 20;
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 const PING: Duration = Duration::from_secs(15);
 /// The time after which a worker that is not heard of is gone.
-const SILENT: Duration = Duration::from_secs(60);
+const SILENT: Duration = Duration::from_mins(1);
 /// The time after which a worker that does not accept a message is gone.
 const SEND_WITHIN: Duration = Duration::from_secs(10);
 /// The most answers to one worker that wait to be sent.
@@ -262,7 +262,7 @@ impl Connection {
         match worker.app.gate.worker_gone(registration).await {
             Ok(()) => tracing::info!(worker = %id, "a worker is gone"),
             Err(error) => {
-                tracing::error!(worker = %id, %error, "what a worker left is not settled")
+                tracing::error!(worker = %id, %error, "what a worker left is not settled");
             }
         }
     }

@@ -6,6 +6,7 @@
 #[cfg(unix)]
 #[path = "../tests/it/support.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
+#[expect(clippy::unwrap_used, reason = "a measurement may fail")]
 mod support;
 
 #[cfg(unix)]

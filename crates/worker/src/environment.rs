@@ -2,7 +2,8 @@
 //!
 //! A variable can make a program load code, or take another program for the one that was judged.
 //! Work for an agent gets only variables that are known to be harmless. A person's own command
-//! keeps its environment, without the variables that make other programs load code.
+//! keeps its environment, without the variables that make its words mean something else before they
+//! run.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -24,75 +25,30 @@ const HARMLESS: &[&str] = &[
 /// The folders that are searched for programs where `PATH` names none.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Beginnings of names of variables that make programs load code.
-const LOADING: &[&str] = &[
-    "LD_",
-    "DYLD_",
-    "BASH_FUNC_",
-    "PYTHON",
-    "PERL5",
-    "RUBY",
-    "NODE_",
-    "GIT_CONFIG",
-    "GIT_SSH",
-    "OPENSSL_",
-    "LUA_",
-    "GCONV_",
-];
+/// Variables by which the loader or a shell runs something, or reads the words in another way,
+/// before the first word of a command runs.
+const BEFORE_THE_WORDS: &[&str] =
+    &["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "SHELLOPTS", "BASHOPTS"];
 
-/// Names of variables that make programs load or run code, besides those with such a beginning.
-const RUNNING: &[&str] = &[
-    "BASH_ENV",
-    "ENV",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "PS4",
-    "PROMPT_COMMAND",
-    "CDPATH",
-    "GLOBIGNORE",
-    "IFS",
-    "ZDOTDIR",
-    "GIT_EXEC_PATH",
-    "GIT_TEMPLATE_DIR",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PROXY_COMMAND",
-    "GIT_ASKPASS",
-    "GIT_PAGER",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "RSYNC_RSH",
-    "CVS_RSH",
-    "TAR_OPTIONS",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "_JAVA_OPTIONS",
-    "BUN_OPTIONS",
-    "DENO_V8_FLAGS",
-    "RUSTC_WRAPPER",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "MAKEFLAGS",
-    "MAKEFILES",
-    "GLIBC_TUNABLES",
-    "MALLOC_CHECK_",
-    "LOCPATH",
-    "NLSPATH",
-    "HOSTALIASES",
-    "RESOLV_HOST_CONF",
-    "TERMINFO",
-    "TERMCAP",
-    "INPUTRC",
-];
+/// The beginning of the names of functions that bash exports.
+const FUNCTION: &[u8] = b"BASH_FUNC_";
 
-/// Reports whether a variable makes programs load or run code.
+/// Reports whether a variable makes the words of a command mean something else before they run.
+///
+/// Variables that only tell programs where their own parts are (`PYTHONPATH`, `LD_LIBRARY_PATH`,
+/// `NODE_OPTIONS`) do not.
 #[must_use]
-pub fn loads_code(name: &OsStr) -> bool {
+pub fn changes_the_words(name: &OsStr, value: &OsStr) -> bool {
     let bytes = name.as_bytes();
-    RUNNING.iter().any(|known| bytes == known.as_bytes())
-        || LOADING.iter().any(|start| bytes.starts_with(start.as_bytes()))
+    bytes.starts_with(FUNCTION)
+        || BEFORE_THE_WORDS.iter().any(|known| bytes == known.as_bytes())
+        || (bytes == b"ENV" && may_be_a_path(value))
+}
+
+/// Tells the start-up file of `sh` from the stage (`ENV=production`) that many deployments call by
+/// the same name. POSIX knows only full paths here, after expansion.
+fn may_be_a_path(value: &OsStr) -> bool {
+    value.as_bytes().iter().any(|byte| matches!(byte, b'/' | b'$' | b'`' | b'~'))
 }
 
 /// The environment of work for an agent.
@@ -157,12 +113,16 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_load_code_are_known() {
-        for name in ["LD_PRELOAD", "BASH_FUNC_ls%%", "PYTHONPATH", "NODE_OPTIONS", "GIT_SSH"] {
-            assert!(loads_code(OsStr::new(name)), "{name}");
+    fn variables_that_change_the_words_are_told_from_those_that_programs_need() {
+        let changes =
+            |name: &str, value: &str| changes_the_words(OsStr::new(name), OsStr::new(value));
+        for name in ["LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "SHELLOPTS", "BASH_FUNC_ls%%"] {
+            assert!(changes(name, "x"), "{name}");
         }
-        for name in ["HOME", "EDITOR", "GIT_AUTHOR_NAME", "LANG"] {
-            assert!(!loads_code(OsStr::new(name)), "{name}");
+        for name in ["HOME", "PYTHONPATH", "LD_LIBRARY_PATH", "NODE_OPTIONS", "GIT_SSH_COMMAND"] {
+            assert!(!changes(name, "/x"), "{name}");
         }
+        assert!(changes("ENV", "/tmp/x") && changes("ENV", "$HOME") && changes("ENV", "~/x"));
+        assert!(!changes("ENV", "production"));
     }
 }

@@ -49,14 +49,12 @@ impl Executors {
     #[must_use]
     pub fn execute(&self, permit: Permit, running: Running<'_>) -> WorkResult {
         let kind = ExecutorKind::of(&permit.item().action);
-        match kind.and_then(|kind| self.of(kind)) {
-            Some(executor) => executor.execute(permit, running),
-            None => {
-                let action = permit.item().action.kind();
-                let message = format!("this worker does no `{action}` actions");
-                WorkResult::because(Ended::Refused, "NotSupported", message)
-            }
-        }
+        let Some(executor) = kind.and_then(|kind| self.of(kind)) else {
+            let action = permit.item().action.kind();
+            let message = format!("this worker does no `{action}` actions");
+            return WorkResult::because(Ended::Refused, "NotSupported", message);
+        };
+        executor.execute(permit, running)
     }
 
     /// Describes an element of a session's page, or the page itself where none is named.

@@ -119,8 +119,8 @@ impl Files {
         match action {
             Action::FileRead { path } => self.read(path, &judged(path)?, limits),
             Action::FileWrite { path, content } => {
-                let content = content.as_deref().ok_or(FileError::NoContent)?;
-                self.write(path, &judged(path)?, content.as_bytes())
+                let text = content.as_deref().ok_or(FileError::NoContent)?;
+                self.write(path, &judged(path)?, text.as_bytes())
             }
             Action::FileDelete { path } => {
                 let written = self.workspace.beneath(path, folder.path())?;
@@ -229,7 +229,7 @@ fn kept(file: &mut File, size: u64, most: u32) -> io::Result<Output> {
 
 fn copy(file: &mut File, most: u64, capture: &mut Capture) -> io::Result<()> {
     let mut left = file.take(most);
-    let mut buffer = [0; 64 * 1_024];
+    let mut buffer = [0; 16 * 1_024];
     loop {
         match left.read(&mut buffer)? {
             0 => return Ok(()),

@@ -62,7 +62,7 @@ struct Request {
 
 /// The reason for which a request was not answered.
 #[derive(Debug)]
-enum Failed {
+enum NotAnswered {
     Refused(&'static str, String),
     Failed(&'static str, String),
     TimedOut,
@@ -75,7 +75,7 @@ impl Http {
     }
 
     /// The encryption, made when it is first used: reading the system's authorities takes a while.
-    fn tls(&self) -> Result<Arc<ClientConfig>, Failed> {
+    fn tls(&self) -> Result<Arc<ClientConfig>, NotAnswered> {
         let made = self.tls.get_or_init(|| {
             let trust = match &self.settings.authority {
                 Some(file) => Trust::UsualAnd(file),
@@ -83,16 +83,16 @@ impl Http {
             };
             trust::client(trust).map_err(|error| error.to_string())
         });
-        made.clone().map_err(|error| Failed::Failed("NoTrust", error))
+        made.clone().map_err(|error| NotAnswered::Failed("NoTrust", error))
     }
 
     fn answered(
         &self,
         item: &WorkItem,
         running: Running<'_>,
-    ) -> Result<(Destination, Response), Failed> {
+    ) -> Result<(Destination, Response), NotAnswered> {
         let Action::HttpRequest { method, url, body } = &item.action else {
-            return Err(Failed::Refused("NotSupported", "this is not a request".to_owned()));
+            return Err(NotAnswered::Refused("NotSupported", "this is not a request".to_owned()));
         };
         let mut request = Request { method: method_of(method)?, body: body.clone() };
         let until = Instant::now() + Duration::from_secs(u64::from(item.limits.seconds));
@@ -126,8 +126,8 @@ impl Http {
         request: &Request,
         item: &WorkItem,
         running: Running<'_>,
-    ) -> Result<Verdict, Failed> {
-        let refused = |why: String| Failed::Refused("RedirectRefused", why);
+    ) -> Result<Verdict, NotAnswered> {
+        let refused = |why: String| NotAnswered::Refused("RedirectRefused", why);
         let url = from.url().join(location);
         let url = url.map_err(|_| refused(format!("`{location}` is not an address")))?;
         let action = Action::HttpRequest {
@@ -162,7 +162,7 @@ impl Executor for Http {
         let begun = Instant::now();
         let item = permit.into_item();
         let mut result = match self.answered(&item, running) {
-            Ok((destination, response)) => told(&destination, response, &item),
+            Ok((destination, response)) => told(&destination, &response, &item),
             Err(failed) => failed.result(&item, running),
         };
         result.took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -171,7 +171,7 @@ impl Executor for Http {
 }
 
 /// The result of a request that was answered.
-fn told(destination: &Destination, response: Response, item: &WorkItem) -> WorkResult {
+fn told(destination: &Destination, response: &Response, item: &WorkItem) -> WorkResult {
     let ended = if response.status < 400 { Ended::Done } else { Ended::Failed };
     let headers: Map<String, Value> = response
         .headers
@@ -198,7 +198,7 @@ fn told(destination: &Destination, response: Response, item: &WorkItem) -> WorkR
     result
 }
 
-impl Failed {
+impl NotAnswered {
     fn result(self, item: &WorkItem, running: Running<'_>) -> WorkResult {
         match self {
             Self::Refused(name, why) => WorkResult::because(Ended::Refused, name, why),
@@ -235,34 +235,41 @@ struct Step {
 impl Step {
     /// Waits for the answer on a thread of its own, because looking up a name cannot be ended. A
     /// thread that is given up sends nothing any more.
-    fn run_until(self, until: Instant) -> Result<(Destination, Response), Failed> {
+    fn run_until(self, until: Instant) -> Result<(Destination, Response), NotAnswered> {
         let (stop, (sender, answer)) = (self.stop.clone(), mpsc::channel());
-        thread::spawn(move || sender.send(self.run()));
+        thread::spawn(move || {
+            // Nobody takes the answer to a request that was given up.
+            let _ = sender.send(self.run());
+        });
         loop {
             match answer.recv_timeout(TICK) {
+                // The request itself notices a stop, too, and only says that it was cut off.
+                Ok(Err(_)) if stop.is_given() => return Err(NotAnswered::Stopped),
                 Ok(answered) => return answered,
-                Err(RecvTimeoutError::Timeout) if stop.is_given() => return Err(Failed::Stopped),
+                Err(RecvTimeoutError::Timeout) if stop.is_given() => {
+                    return Err(NotAnswered::Stopped);
+                }
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= until => {
-                    return Err(Failed::TimedOut);
+                    return Err(NotAnswered::TimedOut);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failed::Failed("NoAnswer", "the request failed".to_owned()));
+                    return Err(NotAnswered::Failed("NoAnswer", "the request failed".to_owned()));
                 }
             }
         }
     }
 
-    fn run(self) -> Result<(Destination, Response), Failed> {
+    fn run(self) -> Result<(Destination, Response), NotAnswered> {
         let judge_with =
             JudgeWith { policy: &self.policy, context: &self.context, agreed: self.agreed };
         let destination = match &self.next {
             Next::First(url) => Destination::new(url, judge_with, &System),
             Next::Redirect(from, location) => from.redirect(location, judge_with, &System),
         };
-        let destination = destination.map_err(not_reached)?;
+        let destination = destination.map_err(|refused| not_reached(&refused))?;
         let head = self.request.head(&destination)?;
-        let gone = || self.stop.is_given() || Instant::now() >= self.until;
+        let stopped = || self.stop.is_given();
         let exchange = Exchange {
             tls: &self.tls,
             head: &head,
@@ -274,46 +281,46 @@ impl Step {
             },
             most_bytes: MOST_BYTES,
             until: self.until,
-            cancelled: &gone,
+            cancelled: &stopped,
         };
         let answered = destination.exchange(&exchange);
         answered.map(|response| (destination, response)).map_err(|cause| not_answered(&cause))
     }
 }
 
-fn not_reached(refused: RefusedError) -> Failed {
+fn not_reached(refused: &RefusedError) -> NotAnswered {
     let message = refused.to_string();
     match refused {
-        RefusedError::Judged(_) => Failed::Refused("AddressRefused", message),
-        RefusedError::Unreadable(_) => Failed::Refused("NoAddress", message),
-        RefusedError::Redirects => Failed::Failed("TooManyRedirects", message),
-        RefusedError::Unresolved { .. } => Failed::Failed("NotFound", message),
+        RefusedError::Judged(_) => NotAnswered::Refused("AddressRefused", message),
+        RefusedError::Unreadable(_) => NotAnswered::Refused("NoAddress", message),
+        RefusedError::Redirects => NotAnswered::Failed("TooManyRedirects", message),
+        RefusedError::Unresolved { .. } => NotAnswered::Failed("NotFound", message),
     }
 }
 
-fn not_answered(cause: &std::io::Error) -> Failed {
+fn not_answered(cause: &std::io::Error) -> NotAnswered {
     if is_certificate(cause) {
         let message = "the server's certificate is not trusted".to_owned();
-        return Failed::Failed("CertificateNotTrusted", message);
+        return NotAnswered::Failed("CertificateNotTrusted", message);
     }
     match cause.kind() {
-        std::io::ErrorKind::TimedOut => Failed::TimedOut,
+        std::io::ErrorKind::TimedOut => NotAnswered::TimedOut,
         std::io::ErrorKind::Unsupported => {
-            Failed::Failed("NoHttp", "the server did not answer in HTTP".to_owned())
+            NotAnswered::Failed("NoHttp", "the server did not answer in HTTP".to_owned())
         }
-        _ => Failed::Failed("NoAnswer", format!("the server did not answer: {cause}")),
+        _ => NotAnswered::Failed("NoAnswer", format!("the server did not answer: {cause}")),
     }
 }
 
 /// A method that asks for a response to this request and nothing else.
-fn method_of(method: &str) -> Result<String, Failed> {
+fn method_of(method: &str) -> Result<String, NotAnswered> {
     let method = method.to_ascii_uppercase();
     let is_plain = !method.is_empty() && method.len() <= 20;
     if !is_plain || !method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-') {
-        return Err(Failed::Refused("NoMethod", "this is not a method of HTTP".to_owned()));
+        return Err(NotAnswered::Refused("NoMethod", "this is not a method of HTTP".to_owned()));
     }
     if matches!(&*method, "CONNECT" | "TRACE") {
-        return Err(Failed::Refused("NoMethod", format!("`{method}` requests are not sent")));
+        return Err(NotAnswered::Refused("NoMethod", format!("`{method}` requests are not sent")));
     }
     Ok(method)
 }
@@ -336,34 +343,35 @@ impl Request {
         if becomes_get { Self { method: "GET".to_owned(), body: None } } else { self }
     }
 
-    fn head(&self, destination: &Destination) -> Result<String, Failed> {
+    fn head(&self, destination: &Destination) -> Result<String, NotAnswered> {
         let url = destination.url();
         if !matches!(url.scheme(), "http" | "https") {
             let message = format!("requests are sent by http and https, not by `{}`", url.scheme());
-            return Err(Failed::Refused("NoHttpAddress", message));
+            return Err(NotAnswered::Refused("NoHttpAddress", message));
         }
         if !url.username().is_empty() || url.password().is_some() {
             let message = "an address with a user in it is not used".to_owned();
-            return Err(Failed::Refused("NoHttpAddress", message));
+            return Err(NotAnswered::Refused("NoHttpAddress", message));
         }
         let host = url.host_str().unwrap_or_default();
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
-        let mut head = format!(
+        let framing = self.body.as_deref().map(framing).unwrap_or_default();
+        Ok(format!(
             "{} {}{query} HTTP/1.1\r\nhost: {host}{port}\r\nuser-agent: countersign/{}\r\n\
-             accept: */*\r\nconnection: close\r\n",
+             accept: */*\r\nconnection: close\r\n{framing}\r\n",
             self.method,
             url.path(),
             env!("CARGO_PKG_VERSION"),
-        );
-        if let Some(body) = &self.body {
-            let json = serde_json::from_str::<Value>(body).is_ok_and(|it| !it.is_number());
-            let kind = if json { "application/json" } else { "text/plain; charset=utf-8" };
-            head.push_str(&format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len()));
-        }
-        head.push_str("\r\n");
-        Ok(head)
+        ))
     }
+}
+
+/// The headers that describe a body.
+fn framing(body: &str) -> String {
+    let json = serde_json::from_str::<Value>(body).is_ok_and(|it| !it.is_number());
+    let kind = if json { "application/json" } else { "text/plain; charset=utf-8" };
+    format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len())
 }
 
 #[cfg(test)]

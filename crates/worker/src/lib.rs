@@ -45,7 +45,7 @@ mod workspace;
 
 pub use browser::{BrowserSettings, Browsers, NotDescribed, Resolver, Sandbox};
 #[cfg(unix)]
-pub use environment::loads_code;
+pub use environment::changes_the_words;
 pub use executor::{Controller, Executor, NotPermitted, Running, Stop};
 pub use executors::Executors;
 pub use permit::{Acceptance, NotAccepted, Permit};

@@ -18,7 +18,7 @@ use crate::order::{Argument, Files, Order, Over, Report};
 use crate::output::Capture;
 use crate::program::Program;
 use crate::settings::Supervisor;
-use crate::supervisor::ARGUMENT;
+use crate::supervisor::{ARGUMENT, tree};
 
 /// The time between two looks at the stop signal and the clock.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -232,13 +232,11 @@ impl Started {
         if !matches!(over, Some(Report::Over(_) | Report::NotStarted(_))) {
             // A supervisor that was killed or hangs: what is known of the command ends with it.
             let _ = self.child.kill();
-            if let Some(group) = self.group {
-                let _ = rustix::process::kill_process_group(group, Signal::KILL);
-            }
+            self.end_session();
         }
         let _ = self.child.wait();
         let mut result = match over {
-            Some(Report::Over(over)) => ended(over, cause, running),
+            Some(Report::Over(over)) => ended(&over, cause, running),
             Some(Report::NotStarted(message)) => {
                 WorkResult::because(Ended::Refused, "NotStarted", message)
             }
@@ -252,6 +250,18 @@ impl Started {
         result.errors = self.errors.capture.finish();
         result
     }
+
+    /// Ends what a lost supervisor can no longer end: the session that it began. Its report of the
+    /// command's group may never have been sent.
+    fn end_session(&self) {
+        if let Some(group) = self.group {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        let id = i32::try_from(self.child.id()).ok();
+        if let Some(supervisor) = id.and_then(Pid::from_raw) {
+            tree::end_session(supervisor);
+        }
+    }
 }
 
 impl Cause {
@@ -263,7 +273,7 @@ impl Cause {
     }
 }
 
-fn ended(over: Over, cause: Option<Cause>, running: Running<'_>) -> WorkResult {
+fn ended(over: &Over, cause: Option<Cause>, running: Running<'_>) -> WorkResult {
     let by_itself = if over.code == Some(0) { Ended::Done } else { Ended::Failed };
     let mut result = WorkResult::of(cause.map_or(by_itself, Cause::ended));
     result.code = over.code.or_else(|| over.signal.map(|signal| signal.saturating_add(128)));
@@ -297,7 +307,7 @@ impl<S: io::Read> Reading<S> {
 
     fn read(&mut self, name: Stream, running: Running<'_>) {
         let Some(stream) = &mut self.stream else { return };
-        let mut buffer = [0; 64 * 1_024];
+        let mut buffer = [0; 16 * 1_024];
         match stream.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => self.stream = None,

@@ -81,13 +81,12 @@ impl Places<'_> {
         let (interpreter, argument) = named(&line).ok_or_else(|| {
             not_runnable(io::Error::other("its first line names no interpreter by its full path"))
         })?;
-        let mut program = match searched(&interpreter, argument.as_deref()) {
-            Some(searched) => self.resolve(searched, left)?,
-            None => {
-                let mut program = self.resolve(&interpreter, left)?;
-                program.before.extend(argument);
-                program
-            }
+        let mut program = if let Some(searched) = searched(&interpreter, argument.as_deref()) {
+            self.resolve(searched, left)?
+        } else {
+            let mut program = self.resolve(&interpreter, left)?;
+            program.before.extend(argument);
+            program
         };
         program.before.push(path.into_os_string());
         Ok(program)
@@ -187,7 +186,7 @@ fn first_line(file: &OwnedFd) -> io::Result<Option<Vec<u8>>> {
     let path = by_descriptor(file, Path::new(""));
     let mut start = Vec::new();
     match File::open(path) {
-        // It may be run and not read: then it is no script, which its interpreter must read.
+        // It may be run and not read: then it is not a script, which its interpreter must read.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
         opened => opened?.take(FIRST_LINE).read_to_end(&mut start)?,
     };

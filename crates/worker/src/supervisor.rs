@@ -20,7 +20,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use crate::order::{Argument, Files, Order, Over, Report};
 use crate::program::by_descriptor;
 
-mod tree;
+pub(crate) mod tree;
 
 /// The argument by which our program is asked to supervise.
 pub(crate) const ARGUMENT: &str = "__countersign-supervise";

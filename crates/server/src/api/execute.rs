@@ -107,7 +107,7 @@ pub(super) async fn execute(
         }
         Submitted::Waiting(waiting) => Box::pin(asked(app, &caller, task, *waiting, until)).await,
     };
-    let mut response = answer.unwrap_or_else(|problem| problem.into_response());
+    let mut response = answer.unwrap_or_else(Problem::into_response);
     applied(response.headers_mut(), wait);
     response.extensions_mut().insert(decision);
     Ok(response)

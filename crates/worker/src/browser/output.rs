@@ -28,7 +28,7 @@ mod tests {
         let output = kept("äbcdefghijkö", 8);
         assert_eq!(
             (output.head.as_str(), output.tail.as_str(), output.left_out),
-            ("äbc", "jkö", 7)
+            ("äbc", "jkö", 6)
         );
         assert_eq!(kept("short", 8).head, "short");
     }

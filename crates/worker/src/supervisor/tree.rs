@@ -7,10 +7,6 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-/// The most rounds in which processes are stopped before they are killed.
-#[cfg(target_os = "linux")]
-const MOST_ROUNDS: usize = 100;
-
 /// Makes this process the parent of every process below it that loses its own.
 #[cfg(target_os = "linux")]
 pub(super) fn adopt() -> io::Result<()> {
@@ -57,26 +53,22 @@ pub(super) fn end_all(child: Pid, until: Instant, mut each: impl FnMut(Pid, Wait
     }
 }
 
-/// Stops every process first, so that none can start another while they are killed one by one.
+/// Kills what is left of the session that a supervisor had begun, which was killed.
+///
+/// INVARIANT: nobody has waited for the supervisor yet, so its number is still its own.
+#[cfg(target_os = "linux")]
+pub(crate) fn end_session(supervisor: Pid) {
+    linux::kill_all(|| linux::of_session(supervisor));
+}
+
+/// Without `/proc`, nothing says which session a process belongs to.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn end_session(_: Pid) {}
+
 #[cfg(target_os = "linux")]
 fn kill(child: Pid) {
-    use std::collections::BTreeSet;
-
     let _ = rustix::process::kill_process_group(child, Signal::KILL);
-    let mut stopped = BTreeSet::new();
-    for _ in 0..MOST_ROUNDS {
-        let new: Vec<_> =
-            linux::below_us().into_iter().filter(|process| stopped.insert(*process)).collect();
-        if new.is_empty() {
-            break;
-        }
-        for process in new {
-            process.signal(Signal::STOP);
-        }
-    }
-    for process in stopped {
-        process.signal(Signal::KILL);
-    }
+    linux::kill_all(linux::below_us);
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -91,11 +83,15 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, Signal};
 
+    /// The most rounds in which processes are stopped before they are killed.
+    const MOST_ROUNDS: usize = 100;
+
     /// A process, by its id and the time it was started at: an id alone can be given to another.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub(super) struct Process {
         id: i32,
         parent: i32,
+        session: i32,
         since: u64,
     }
 
@@ -111,12 +107,34 @@ mod linux {
         }
     }
 
+    /// Stops every process first, so that none can start another while they are killed one by one.
+    pub(super) fn kill_all(found: impl Fn() -> Vec<Process>) {
+        let mut stopped = BTreeSet::new();
+        for _ in 0..MOST_ROUNDS {
+            let new: Vec<_> =
+                found().into_iter().filter(|process| stopped.insert(*process)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for process in new {
+                process.signal(Signal::STOP);
+            }
+        }
+        for process in stopped {
+            process.signal(Signal::KILL);
+        }
+    }
+
+    /// Every process of a session that has not ended, but for the one that began it.
+    pub(super) fn of_session(leader: Pid) -> Vec<Process> {
+        let leader = leader.as_raw_nonzero().get();
+        all().filter(|process| process.session == leader && process.id != leader).collect()
+    }
+
     /// Every process below this one that has not ended.
     pub(super) fn below_us() -> Vec<Process> {
         let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        for process in ids.filter_map(read) {
+        for process in all() {
             children.entry(process.parent).or_default().push(process);
         }
         let mut found = BTreeSet::new();
@@ -130,6 +148,12 @@ mod linux {
         found.into_iter().collect()
     }
 
+    fn all() -> impl Iterator<Item = Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        ids.filter_map(read)
+    }
+
     fn read(id: i32) -> Option<Process> {
         parse(id, &fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
     }
@@ -141,9 +165,10 @@ mod linux {
         let mut fields = fields.split_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
-        // The 22nd field in all.
-        let since = fields.nth(17)?.parse().ok()?;
-        (!matches!(state, "Z" | "X")).then_some(Process { id, parent, since })
+        // The sixth and the 22nd field in all.
+        let session = fields.nth(1)?.parse().ok()?;
+        let since = fields.nth(15)?.parse().ok()?;
+        (!matches!(state, "Z" | "X")).then_some(Process { id, parent, session, since })
     }
 
     #[cfg(test)]
@@ -152,9 +177,9 @@ mod linux {
 
         #[test]
         fn a_program_cannot_hide_its_parent_behind_its_name() {
-            let stat = "7 (a) S 1 (b) S 42 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
+            let stat = "7 (a) S 1 (b) S 42 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
             let process = parse(7, stat).unwrap();
-            assert_eq!((process.parent, process.since), (42, 12345));
+            assert_eq!((process.parent, process.session, process.since), (42, 9, 12345));
             assert_eq!(parse(7, &stat.replace(") S 42", ") Z 42")), None);
         }
 

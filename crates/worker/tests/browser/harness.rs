@@ -192,6 +192,7 @@ impl Hands {
             field: element.field.clone().map(Box::new),
             text: text.map(str::to_owned),
             url: Some(element.url.clone()),
+            reference: Some(element.reference.clone()),
         };
         self.run_on(action, Some(element.clone()))
     }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use crate::support::{Bench, done, until, why};
-use countersign_core::Action;
+use countersign_core::{Action, Verdict};
 use countersign_wire::work::{Ended, WorkResult};
 
 /// A server that answers each request with the same text, and notes the requests.
@@ -53,6 +53,8 @@ fn redirect(status: u16, location: &str) -> String {
 fn bench(name: &str) -> Bench {
     let mut bench = Bench::new(name);
     bench.context.allowed_origins = Some(vec!["127.0.0.1".to_owned()]);
+    // A person was asked about the first address.
+    bench.agreed = Verdict::Confirm;
     bench
 }
 

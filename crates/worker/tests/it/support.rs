@@ -27,6 +27,8 @@ pub(crate) struct Bench {
     pub(crate) context: Context,
     pub(crate) scripts: Vec<Script>,
     pub(crate) limits: WorkLimits,
+    /// The strictest verdict that was agreed to.
+    pub(crate) agreed: Verdict,
     pub(crate) stop: Stop,
     pub(crate) server: Server,
 }
@@ -78,7 +80,7 @@ impl Bench {
         };
         let (scripts, limits) = (Vec::new(), WorkLimits::default());
         let (stop, server) = (Stop::default(), Server::default());
-        Self { folder, settings, context, scripts, limits, stop, server }
+        Self { folder, settings, context, scripts, limits, agreed: Verdict::Warn, stop, server }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -142,7 +144,7 @@ impl Bench {
             element: None,
             context: self.context.clone(),
             scripts: self.scripts.clone(),
-            agreed: Verdict::Warn,
+            agreed: self.agreed,
             limits: self.limits,
             begin_by: 1_000,
         };
@@ -180,7 +182,7 @@ pub(crate) fn done(result: &WorkResult) -> &str {
 /// Waits until something is so; a test that waits for it in vain has failed.
 #[track_caller]
 pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
-    let given_up = Instant::now() + Duration::from_secs(60);
+    let given_up = Instant::now() + Duration::from_mins(1);
     while !is_so() {
         assert!(Instant::now() < given_up, "it did not happen");
         std::thread::sleep(Duration::from_millis(5));

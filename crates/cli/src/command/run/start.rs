@@ -59,7 +59,7 @@ impl Ready {
         })?;
         let mut command = Command::new(program.by_descriptor());
         command.arg0(program.argv0()).args(program.before());
-        without_what_loads_code(&mut command);
+        without_what_changes_the_words(&mut command);
         Ok(Self { command, name: name.to_owned(), _program: program })
     }
 
@@ -90,20 +90,26 @@ impl Ready {
     }
 }
 
-/// Leaves out variables by which the command would run something that was not judged.
+/// Leaves out variables by which something would run that was not judged.
 #[cfg(unix)]
-fn without_what_loads_code(command: &mut Command) {
-    let names = std::env::vars_os().map(|(name, _)| name);
-    let names: Vec<OsString> = names.filter(|name| countersign_worker::loads_code(name)).collect();
+fn without_what_changes_the_words(command: &mut Command) {
+    let changes = |(name, value): (OsString, OsString)| {
+        countersign_worker::changes_the_words(&name, &value).then_some(name)
+    };
+    let names: Vec<OsString> = std::env::vars_os().filter_map(changes).collect();
     if names.is_empty() {
         return;
     }
     for name in &names {
         command.env_remove(name);
     }
-    let names: Vec<_> = names.iter().map(|name| show::one_line(&name.to_string_lossy())).collect();
+    let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
     let names = names.join(", ");
-    let _ = writeln!(io::stderr(), "countersign: not passed on, because it loads code: {names}");
+    let _ = writeln!(
+        io::stderr(),
+        "countersign: not passed on, because it changes what the command means: {}",
+        show::one_line(&names)
+    );
 }
 
 fn not_started(name: &OsStr, cause: io::Error) -> NotStarted {

@@ -20,7 +20,7 @@ use crate::client::{ClientError, Socket};
 
 const WELCOME_WITHIN: Duration = Duration::from_secs(15);
 /// The time after which a server that is not heard of is gone: it asks every 15 seconds.
-const SILENT: Duration = Duration::from_secs(60);
+const SILENT: Duration = Duration::from_mins(1);
 /// The time that the last results have to be sent.
 const LAST_WORDS: Duration = Duration::from_millis(900);
 /// The most messages that wait to be sent.

@@ -24,7 +24,7 @@ use crate::session::Session;
 use crate::worker::job::{Job, NewJob};
 
 /// The time in which an item of work must begin.
-const BEGIN_WITHIN: Duration = Duration::from_secs(60);
+const BEGIN_WITHIN: Duration = Duration::from_mins(1);
 /// The seconds that a command may take, where its session does not say.
 const COMMAND_SECONDS: u32 = 60;
 /// The seconds that a download may take, where its session does not say.
