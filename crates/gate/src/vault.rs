@@ -127,7 +127,7 @@ impl fmt::Debug for Vault {
     }
 }
 
-/// The fields that name somebody and are no secret.
+/// The fields that name somebody and are not secrets.
 const NAMES: [&str; 5] = ["username", "user", "email", "login", "name"];
 /// The shortest secret that is masked: a shorter one is a part of ordinary words.
 const SHORTEST: usize = 4;

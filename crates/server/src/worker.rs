@@ -259,12 +259,10 @@ impl Connection {
         let Self { worker, registration, gone, .. } = self;
         drop(gone);
         let id = registration.id.clone();
-        match worker.app.gate.worker_gone(registration).await {
-            Ok(()) => tracing::info!(worker = %id, "a worker is gone"),
-            Err(error) => {
-                tracing::error!(worker = %id, %error, "what a worker left is not settled");
-            }
+        if let Err(error) = worker.app.gate.worker_gone(registration).await {
+            tracing::error!(worker = %id, %error, "what a worker left is not settled");
         }
+        tracing::info!(worker = %id, "a worker is gone");
     }
 }
 

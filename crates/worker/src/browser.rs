@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use self::failed::Failed;
 use self::session::Browser;
-use crate::executor::{Executor, Running};
+use crate::executor::{Executor, NotPermitted, Running};
 use crate::permit::Permit;
 
 mod act;
@@ -78,7 +78,7 @@ impl Browsers {
     ///
     /// # Errors
     /// The session has no page, or no such element is on it.
-    pub fn describe(
+    pub fn element(
         &self,
         session_id: &str,
         reference: Option<&str>,
@@ -159,6 +159,10 @@ impl Executor for Browsers {
         }
         result.took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         result
+    }
+
+    fn describe(&self, session_id: &str, reference: Option<&str>) -> Result<Element, NotPermitted> {
+        self.element(session_id, reference).map_err(|error| NotPermitted(error.0))
     }
 
     fn end_session(&self, session_id: &str) {

@@ -30,11 +30,10 @@ impl Executors {
         self
     }
 
-    /// The kinds of work that they can do on this machine, in order.
+    /// The kinds of work that they do, in order.
     #[must_use]
     pub fn kinds(&self) -> Vec<ExecutorKind> {
-        let working = self.0.iter().filter(|executor| executor.works_here());
-        let mut kinds: Vec<_> = working.map(|executor| executor.kind()).collect();
+        let mut kinds: Vec<_> = self.0.iter().map(|executor| executor.kind()).collect();
         kinds.sort_unstable();
         kinds
     }
@@ -49,12 +48,11 @@ impl Executors {
     #[must_use]
     pub fn execute(&self, permit: Permit, running: Running<'_>) -> WorkResult {
         let kind = ExecutorKind::of(&permit.item().action);
-        let Some(executor) = kind.and_then(|kind| self.of(kind)) else {
-            let action = permit.item().action.kind();
-            let message = format!("this worker does no `{action}` actions");
-            return WorkResult::because(Ended::Refused, "NotSupported", message);
-        };
-        executor.execute(permit, running)
+        if let Some(executor) = kind.and_then(|kind| self.of(kind)) {
+            return executor.execute(permit, running);
+        }
+        let message = format!("this worker does no `{}` actions", permit.item().action.kind());
+        WorkResult::because(Ended::Refused, "NotSupported", message)
     }
 
     /// Describes an element of a session's page, or the page itself where none is named.
@@ -66,10 +64,8 @@ impl Executors {
         session_id: &str,
         reference: Option<&str>,
     ) -> Result<Element, NotPermitted> {
-        match self.of(ExecutorKind::Browser) {
-            Some(browser) => browser.describe(session_id, reference),
-            None => Err(NotPermitted("this worker has no browser".to_owned())),
-        }
+        let none = || NotPermitted("this worker has no browser".to_owned());
+        self.of(ExecutorKind::Browser).ok_or_else(none)?.describe(session_id, reference)
     }
 
     /// Drops everything that belongs to a session, which is over.

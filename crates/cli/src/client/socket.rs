@@ -1,4 +1,4 @@
-//! WebSockets of a server.
+//! Connections to a server by WebSocket.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::{Client, ClientError, read};
 
 /// The time in which a piece must arrive.
-const ARRIVES_WITHIN: Duration = Duration::from_secs(120);
+const ARRIVES_WITHIN: Duration = Duration::from_mins(2);
 
 impl Client {
     /// Sends a piece of a file, from this position on.

@@ -54,13 +54,8 @@ struct Create {
     /// What it may propose: `shell.run`, `email.send`, `email.*`, `*` for everything
     #[arg(long, value_name = "SCOPE", required_unless_present_any = ["hook", "worker"])]
     scope: Vec<String>,
-    /// For hooks and the MCP proxy of one developer: every action, and 600 changes a minute, as
-    /// many as a session of the `coding-agent` profile has
-    #[arg(long, conflicts_with_all = ["program", "scope"])]
-    hook: bool,
-    /// For `countersign worker`: to be sent what was permitted and to do it, and nothing else
-    #[arg(long, conflicts_with_all = ["agent", "scope", "hook"])]
-    worker: bool,
+    #[command(flatten)]
+    purpose: Purpose,
     /// Actions per minute that may change something [default: 10, or 600 with --hook]
     #[arg(long, value_name = "NUMBER")]
     writes: Option<u32>,
@@ -81,6 +76,18 @@ struct Create {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// A key that is made for one of our own programs.
+#[derive(Debug, Args)]
+struct Purpose {
+    /// For hooks and the MCP proxy of one developer: every action, and 600 changes a minute, as
+    /// many as a session of the `coding-agent` profile has
+    #[arg(long, conflicts_with_all = ["program", "scope"])]
+    hook: bool,
+    /// For `countersign worker`: to be sent what was permitted and to do it, and nothing else
+    #[arg(long, conflicts_with_all = ["agent", "scope", "hook"])]
+    worker: bool,
 }
 
 /// Who is behind a key.
@@ -178,13 +185,13 @@ fn scopes(key: &Value) -> String {
 
 impl Create {
     fn run(self) -> Result<Exit> {
-        let writes = self.writes.or(self.hook.then_some(HOOK_WRITES.uses));
-        let scopes = match (self.hook, self.worker) {
+        let writes = self.writes.or(self.purpose.hook.then_some(HOOK_WRITES.uses));
+        let scopes = match (self.purpose.hook, self.purpose.worker) {
             (true, _) => vec!["*".to_owned()],
             (false, true) => vec![WORKER.to_owned()],
             (false, false) => self.scope,
         };
-        let program = self.worker || self.access.program && !self.access.agent;
+        let program = self.purpose.worker || self.access.program && !self.access.agent;
         let body = json!({
             "name": self.name,
             "user_id": self.bot,

@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use countersign_gate::secret::{Secret, SecretKind};
-use countersign_worker::{Executors, Settings, executors};
+use countersign_worker::{BrowserSettings, Browsers, Executors, Sandbox, Settings, executors};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -51,6 +51,13 @@ pub(crate) struct Worker {
     /// The folder in which it works: commands and files stay inside [default: the current one]
     #[arg(long, value_name = "FOLDER")]
     workspace: Option<PathBuf>,
+    /// The browser for pages [default: `chromium`, where it is installed]
+    #[arg(long, value_name = "PROGRAM")]
+    browser: Option<PathBuf>,
+    /// Run the browser without its sandbox, as root in a container must: a page that breaks out of
+    /// its process then has the rights of the worker
+    #[arg(long)]
+    danger_no_browser_sandbox: bool,
     /// Take the key from the first line of standard input, and end when that ends
     #[arg(long)]
     key_from_stdin: bool,
@@ -84,9 +91,15 @@ impl Worker {
             .canonicalize()
             .with_context(|| format!("cannot work in `{}`", workspace.display()))?;
         let policy = Arc::new(server_policy(None)?);
-        let settings = Settings::new(workspace.clone(), policy);
-        let executors = executors(&settings)
+        let settings = Settings::new(workspace.clone(), Arc::clone(&policy));
+        let mut executors = executors(&settings)
             .with_context(|| format!("cannot work in `{}`", workspace.display()))?;
+        let sandbox = if self.danger_no_browser_sandbox { Sandbox::DangerOff } else { Sandbox::On };
+        if let Some(program) = browser(self.browser, sandbox)? {
+            let settings = BrowserSettings::new(program, env::temp_dir(), policy);
+            let browsers = Browsers::new(BrowserSettings { sandbox, ..settings });
+            executors = executors.with(Box::new(browsers));
+        }
         let (executors, instance) = (Arc::new(executors), drawn()?);
         let hands = Hands { client, executors, workspace, instance };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -117,6 +130,37 @@ impl Worker {
         let machine = machine.map(|text| Secret::parse(text.trim())).transpose()?;
         Ok(client.with(key).on_machine(machine))
     }
+}
+
+/// Returns the browser to use: the one that is named, or Chromium where it is installed and can
+/// start.
+fn browser(named: Option<PathBuf>, sandbox: Sandbox) -> Result<Option<PathBuf>> {
+    let is_named = named.is_some();
+    let found = match named {
+        Some(program) => {
+            Some(program.canonicalize().with_context(|| format!("no `{}`", program.display()))?)
+        }
+        None => installed(&["chromium", "chromium-browser"]),
+    };
+    if found.is_some() && sandbox == Sandbox::On && rustix::process::geteuid().is_root() {
+        let why = "a browser does not start as root: use another user, or \
+                   --danger-no-browser-sandbox in a container";
+        if is_named {
+            bail!(why);
+        }
+        say(&format!("no pages: {why}"));
+        return Ok(None);
+    }
+    Ok(found)
+}
+
+/// Finds the first of these programs that is in a folder of `PATH`.
+fn installed(names: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let folders: Vec<_> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    names.iter().find_map(|name| {
+        folders.iter().map(|folder| folder.join(name)).find(|program| program.is_file())
+    })
 }
 
 impl Hands {
@@ -189,7 +233,7 @@ fn key_on_stdin() -> Result<Secret> {
 fn drawn() -> Result<String> {
     use countersign_gate::clock::{Clock, System, random};
     let bytes = random::<16>(&System as &dyn Clock)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// Waits until we are told to stop.

@@ -314,8 +314,8 @@ async fn a_session_ends_when_no_worker_comes_in_time() {
     let config = Config { worker_within: 7, ..Setup::default().config };
     let world = World::new(Setup { config, ..Setup::default() }).await;
     let begin = post("/api/sessions").with(&world.member.device);
-    let begun = begin.json(&json!({"consent": true, "worker": true}));
-    let expects = world.ask(begun).await.is(201)["session_id"].as_str().unwrap().to_owned();
+    let started = begin.json(&json!({"consent": true, "worker": true}));
+    let expects = world.ask(started).await.is(201)["session_id"].as_str().unwrap().to_owned();
     let (asks, idle) = (world.session().await, world.session().await);
     let answer = world.ask(run(&asks, &shell("ls")).with(&world.agent.secret)).await;
     answer.is_problem(503, "no-worker");

@@ -199,6 +199,9 @@ globalThis.countersign ??= (() => {
     for (let node = at; node; node = parentOf(node) ?? (is(node, ShadowRoot) ? node.host : null)) {
       if (node === guard.element) return true;
     }
+    // Enter in a field clicks the button that submits its form, without a mouse.
+    const implied = event.type === "click" && event.detail === 0 && submits(at);
+    if (implied && formOf(at) && formOf(at) === formOf(guard.element)) return true;
     return is(guard.element, HTMLLabelElement) && getter(HTMLLabelElement, "control").call(guard.element) === at;
   };
   const watch = (event) => {

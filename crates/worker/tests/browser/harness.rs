@@ -181,7 +181,7 @@ impl Hands {
         let names = found.split('[').filter_map(|it| it.split_once(']'));
         let is_reference = |it: &&str| it.ends_with(|last: char| last.is_ascii_digit());
         let reference = names.map(|(name, _)| name).find(is_reference).unwrap();
-        self.browsers.describe("ses_1", Some(reference)).unwrap()
+        self.browsers.element("ses_1", Some(reference)).unwrap()
     }
 
     pub(crate) fn ui(&self, op: UiOp, element: &Element, text: Option<&str>) -> WorkResult {
@@ -206,7 +206,7 @@ impl Hands {
     }
 
     pub(crate) fn address(&self) -> String {
-        self.browsers.describe("ses_1", None).unwrap().url
+        self.browsers.element("ses_1", None).unwrap().url
     }
 }
 

@@ -83,7 +83,7 @@ fn the_credential_is_found_in_nothing_that_leaves() {
     );
     let signed_in = sign_in(&hands);
     let page = hands.run(Action::ReadDom {});
-    let link = hands.browsers.describe("ses_1", Some(&hands.element("link").reference));
+    let link = hands.browsers.element("ses_1", Some(&hands.element("link").reference));
     let clicked = hands.click("Go");
     for told in [&signed_in, &page, &clicked] {
         is_clean(&serde_json::to_string(told).unwrap());

@@ -99,7 +99,7 @@ impl<'a> Connection<'a> {
         self.replies.close();
         self.jobs.stop(None, None, why);
         // The results that are ready within a moment are still told.
-        let last = async {
+        let remaining = async {
             while self.jobs.is_busy() || !self.outgoing.is_empty() {
                 if let Ok(message) = timeout(Duration::from_millis(20), self.outgoing.recv()).await
                     && let Some(message) = message
@@ -110,7 +110,7 @@ impl<'a> Connection<'a> {
                 }
             }
         };
-        let _ = timeout(LAST_WORDS, last).await;
+        let _ = timeout(LAST_WORDS, remaining).await;
         let _ = timeout(Duration::from_millis(100), self.socket.close(None)).await;
         lost
     }

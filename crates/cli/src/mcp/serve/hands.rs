@@ -2,6 +2,7 @@
 //! once it is permitted: an agent that has only these has no way round the gate.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -222,15 +223,15 @@ fn called(execution: &Execution) -> Called {
         add(&mut text, "", &result.output);
         add(&mut text, "errors:\n", &result.errors);
         if let Some(error) = &result.error {
-            text.push_str(&format!("{}: {}\n", error.name, error.message));
+            let _ = writeln!(text, "{}: {}", error.name, error.message);
         }
         if let Some(code) = result.code.filter(|code| *code != 0) {
-            text.push_str(&format!("code {code}\n"));
+            let _ = writeln!(text, "code {code}");
         }
     }
     let succeeded = execution.state == ExecutionState::Done;
     if !succeeded {
-        text.push_str(&format!("({})\n", execution.state.as_str()));
+        let _ = writeln!(text, "({})", execution.state.as_str());
     }
     Called { text, succeeded }
 }
@@ -242,7 +243,7 @@ fn add(text: &mut String, title: &str, output: &Output) {
     text.push_str(title);
     text.push_str(&output.head);
     if output.left_out > 0 {
-        text.push_str(&format!("\n[{} bytes left out]\n", output.left_out));
+        let _ = write!(text, "\n[{} bytes left out]\n", output.left_out);
         text.push_str(&output.tail);
     }
     if !text.ends_with('\n') {

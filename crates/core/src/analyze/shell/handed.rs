@@ -107,7 +107,7 @@ fn may_hold_path(word: &str) -> bool {
 /// Returns the paths inside a word that is not a path as a whole: `id=k,src=/x`, `label:@/x`,
 /// `file('/x')`. A text with spaces is prose or a command, which are read elsewhere.
 fn paths_within(word: &str) -> impl Iterator<Item = &str> {
-    // `label:@/x` is no file of a machine `label`.
+    // `label:@/x` is not a file of a machine `label`.
     let is_address = word.contains("://") || location::is_remote(word) && !word.contains(":@");
     let is_left_out = is_address || word.contains(' ');
     word.split(['\'', '"', ',', ':', '@', '=', '(', ')', ';'])
