@@ -1,14 +1,13 @@
 //! Commands and code: what was judged is what runs, and nothing of it is left when it is over.
 //!
-//! Each promise was seen to fail without its protection; the tests name the line that was taken
-//! out for that.
+//! Where a test says what happens without a protection, it was seen to fail without it.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{Bench, done, executable, runs, until, why, write};
+use crate::support::{Bench, EndsWith, done, executable, runs, until, why, write};
 use countersign_core::Action;
 use countersign_core::action::Language;
 use countersign_wire::work::{Ended, WorkLimits};
@@ -145,6 +144,7 @@ fn a_script_that_is_swapped_all_the_time_never_runs_changed() {
     let (good, bad) = (bench.outside().join("good"), bench.outside().join("bad"));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _end = EndsWith(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 write(&bad, "#!/bin/sh\ntouch escaped\n");
@@ -159,7 +159,6 @@ fn a_script_that_is_swapped_all_the_time_never_runs_changed() {
             let ran = ended.ended == Ended::Done && ended.output.head == "judged\n";
             assert!(ran || why(&ended) == "ScriptChanged", "{ended:?}");
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(!bench.workspace().join("escaped").exists());
 }

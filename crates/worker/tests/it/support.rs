@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -160,6 +161,15 @@ impl Bench {
 pub(crate) fn write(path: &Path, content: &str) -> PathBuf {
     std::fs::write(path, content).unwrap();
     path.to_owned()
+}
+
+/// Ends a thread that goes on until it is told, also where the test fails meanwhile.
+pub(crate) struct EndsWith<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for EndsWith<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Makes a file executable.
