@@ -20,6 +20,7 @@ use std::time::Duration;
 use countersign_core::{Action, Context, Judgement, Policy, Verdict, judge};
 use url::{Host, Url};
 
+pub mod http;
 mod resolve;
 pub mod trust;
 

@@ -16,6 +16,11 @@ pub trait Executor: Send + Sync {
     /// The kind of work that it does.
     fn kind(&self) -> ExecutorKind;
 
+    /// Reports whether this machine has what the work needs.
+    fn works_here(&self) -> bool {
+        true
+    }
+
     /// Does what was permitted, and returns how it ended. Never runs anything else in its place.
     fn execute(&self, permit: Permit, running: Running<'_>) -> WorkResult;
 

@@ -30,10 +30,11 @@ impl Executors {
         self
     }
 
-    /// The kinds of work that they do, in order.
+    /// The kinds of work that they can do on this machine, in order.
     #[must_use]
     pub fn kinds(&self) -> Vec<ExecutorKind> {
-        let mut kinds: Vec<_> = self.0.iter().map(|executor| executor.kind()).collect();
+        let working = self.0.iter().filter(|executor| executor.works_here());
+        let mut kinds: Vec<_> = working.map(|executor| executor.kind()).collect();
         kinds.sort_unstable();
         kinds
     }

@@ -15,6 +15,8 @@ pub struct Settings {
     pub policy: Arc<Policy>,
     /// The program that supervises one command: our own, started again.
     pub supervisor: Supervisor,
+    /// A file with certificate authorities that are trusted besides the usual ones.
+    pub authority: Option<PathBuf>,
     /// The environment that commands' own environment is made from. Only the variables that are
     /// known to be harmless are taken from it.
     pub environment: Vec<(OsString, OsString)>,
@@ -28,6 +30,7 @@ impl Settings {
             workspace,
             policy,
             supervisor: Supervisor::own_program(),
+            authority: None,
             environment: std::env::vars_os().collect(),
         }
     }

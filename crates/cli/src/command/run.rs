@@ -1,13 +1,12 @@
 //! `countersign run`: judges a command, asks if need be, then runs exactly what was judged.
 //!
 //! The words that are judged are the words that are executed: an argument list goes to the kernel
-//! unchanged, a script goes to bash unchanged. On Unix the command replaces our process, so its
-//! exit code, its signals and its terminal are its own.
+//! unchanged, a script goes to bash unchanged. The program is found and opened by us, and started by
+//! its descriptor. On Unix the command replaces our process, so its exit code, its signals and its
+//! terminal are its own.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
@@ -20,8 +19,10 @@ use crate::show::{self, Paint};
 use crate::{judging, quote, settings};
 
 mod report;
+mod start;
 
 use report::Report;
+use start::Ready;
 
 /// Judge a command, ask if need be, then run it
 ///
@@ -66,8 +67,8 @@ impl Run {
         let action = Action::Shell { command: command.clone(), cwd: None };
         let judgement = judging::judge_with_facts(&action, &policy, &mut context)?;
         match (permitted(&judgement, &command)?, self.json) {
-            (Exit::Done, false) => Ok(execute(self.command())),
-            (Exit::Done, true) => report::execute(self.command(), &judgement, not_started),
+            (Exit::Done, false) => Ok(self.ready().map_or_else(|not| not.exit, Ready::execute)),
+            (Exit::Done, true) => report::execute(self.ready(), &judgement),
             (refused, false) => Ok(refused),
             (refused, true) => {
                 Report::refused(refused, &judgement).print()?;
@@ -85,18 +86,8 @@ impl Run {
         Ok(quote::join(words.context("an argument is not UTF-8, so it cannot be judged")?))
     }
 
-    fn command(&self) -> Command {
-        if let Some(script) = &self.script {
-            let mut bash = Command::new("bash");
-            // -p: no $BASH_ENV, no functions or options from the environment. Any of them could
-            // make the words that were judged mean something else.
-            bash.args(["-p", "-c", script]);
-            return bash;
-        }
-        let mut words = self.argv.iter();
-        let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
-        command.args(words);
-        command
+    fn ready(&self) -> Result<Ready, start::NotStarted> {
+        Ready::new(self.script.as_deref(), &self.argv)
     }
 }
 
@@ -142,40 +133,4 @@ fn question(judgement: &Judgement, command: &str) -> Result<String> {
     // Without colours: this is written to the terminal from which the answer is read.
     show::judgement(&mut text, judgement, Paint::Plain)?;
     Ok(String::from_utf8(text)?)
-}
-
-#[cfg(unix)]
-fn execute(mut command: Command) -> Exit {
-    use std::os::unix::process::CommandExt as _;
-    // Returns only on failure.
-    not_started(&command.exec(), &command)
-}
-
-#[cfg(not(unix))]
-fn execute(mut command: Command) -> Exit {
-    match command.status() {
-        Ok(status) => Exit::Passed(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)),
-        Err(error) => not_started(&error, &command),
-    }
-}
-
-fn not_started(error: &io::Error, command: &Command) -> Exit {
-    let program = command.get_program();
-    // A folder in `PATH` that may not be searched makes the system report "permission denied" even
-    // if the program exists nowhere.
-    let nowhere = error.kind() == io::ErrorKind::PermissionDenied && !is_anywhere(program);
-    let missing = io::Error::from_raw_os_error(2);
-    let error = if nowhere { &missing } else { error };
-    let name = program.to_string_lossy();
-    let _ = writeln!(io::stderr(), "countersign: cannot run `{}`: {error}", show::one_line(&name));
-    if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::NotRunnable }
-}
-
-/// Reports whether a file of this name exists in a folder of `PATH`.
-fn is_anywhere(program: &OsStr) -> bool {
-    if Path::new(program).components().count() > 1 {
-        return true;
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

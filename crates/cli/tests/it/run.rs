@@ -97,6 +97,21 @@ fn nothing_from_the_environment_changes_what_a_script_means() {
 }
 
 #[test]
+fn variables_that_programs_need_are_passed_on_and_those_that_run_something_first_are_not() {
+    let sandbox = Sandbox::new("run-variables");
+    let start_up = sandbox.write("start-up", "echo from-a-file\n");
+    let mut command = sandbox.command(binary());
+    command.env("LD_PRELOAD", "/no-such-library.so").env("BASH_ENV", start_up);
+    command.env("PYTHONPATH", "/a").env("LD_LIBRARY_PATH", "/b").env("ENV", "production");
+    let script = "echo $PYTHONPATH $LD_LIBRARY_PATH $ENV \"<$LD_PRELOAD>\"";
+    let ended = end(command.args(["run", "--", "bash", "-c", script]), "");
+    assert_eq!(ended.out, "/a /b production <>\n", "{ended:?}");
+    let told = ended.err.lines().find(|line| line.starts_with("countersign: not passed on"));
+    let told = told.unwrap_or_default();
+    assert!(told.contains("BASH_ENV") && told.contains("LD_PRELOAD"), "{ended:?}");
+}
+
+#[test]
 fn an_argument_that_cannot_be_judged_is_not_run() {
     let sandbox = Sandbox::new("run-bytes");
     let mut command = sandbox.command(binary());

@@ -1,27 +1,24 @@
 //! A small HTTP client for channels: one POST to a checked address, one bounded answer.
 //!
-//! Written by hand over rustls, for three reasons: the connection goes to exactly the addresses
-//! that were checked; no environment variable puts a proxy in between; and nothing logs a URL,
-//! which for Telegram contains the bot's token. It supports neither redirects nor cookies nor a
-//! second request on a connection. Certificates are checked against Mozilla's roots.
+//! The exchange itself is `countersign_net::http`, which goes to exactly the addresses that were
+//! checked and logs no URL: for Telegram it contains the bot's token. Redirects are not followed.
+//! Certificates are checked against Mozilla's roots.
 //!
 //! INVARIANT: no error made here contains any part of the URL or of the request.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use countersign_core::{Context, Policy, Verdict};
+use countersign_net::http::{Exchange, Expects, is_certificate};
 use countersign_net::{Destination, JudgeWith, RefusedError, Resolve, System};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConfig, RootCertStore};
 use url::{Host, Url};
 use zeroize::Zeroizing;
 
 use super::SendError;
-
-mod answer;
 
 /// The longest time for one exchange in all.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
@@ -245,20 +242,19 @@ impl Client {
         request: &Request<'_>,
         until: Instant,
     ) -> io::Result<Response> {
-        let stream = connect(destination, until)?;
         let head = self.head(request)?;
-        if self.base.scheme() == "http" {
-            return answer::speak(stream, &head, request);
-        }
-        let name = match self.base.host().ok_or(io::ErrorKind::InvalidInput)? {
-            Host::Domain(domain) => ServerName::try_from(domain.trim_end_matches('.').to_owned())
-                .map_err(|_| io::ErrorKind::InvalidInput)?,
-            Host::Ipv4(address) => ServerName::from(IpAddr::V4(address)),
-            Host::Ipv6(address) => ServerName::from(IpAddr::V6(address)),
-        };
-        let connection =
-            ClientConnection::new(Arc::clone(&self.tls), name).map_err(io::Error::other)?;
-        answer::speak(StreamOwned::new(connection, stream), &head, request)
+        let response = destination.exchange(&Exchange {
+            tls: &self.tls,
+            head: &head,
+            body: request.body,
+            expects: Expects::Body,
+            most_bytes: request.most_bytes,
+            until,
+            cancelled: &|| false,
+        })?;
+        let seconds = response.header("retry-after").and_then(|text| text.trim().parse().ok());
+        let retry_after = seconds.map(Duration::from_secs);
+        Ok(Response { status: response.status, retry_after, body: response.body })
     }
 
     /// A capacity large enough that the head never reallocates while it is written, which would
@@ -293,51 +289,6 @@ impl Client {
 
 pub(super) fn mozilla_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
-}
-
-fn is_certificate(cause: &io::Error) -> bool {
-    let cause = cause.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    matches!(cause, Some(rustls::Error::InvalidCertificate(_)))
-}
-
-fn connect(destination: &Destination, until: Instant) -> io::Result<Timed> {
-    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in destination.addresses() {
-        match TcpStream::connect_timeout(address, left(until)?.min(Duration::from_secs(5))) {
-            Ok(stream) => return Ok(Timed { stream, until }),
-            Err(error) => failed = error,
-        }
-    }
-    Err(failed)
-}
-
-/// A stream with a deadline, so that a slow server cannot hold a thread.
-struct Timed {
-    stream: TcpStream,
-    until: Instant,
-}
-
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(left(self.until)?))?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(left(self.until)?))?;
-        self.stream.write(buffer)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
-
-fn left(until: Instant) -> io::Result<Duration> {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
 #[cfg(test)]

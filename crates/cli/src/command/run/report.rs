@@ -5,12 +5,13 @@
 //! refusal.
 
 use std::io::{self, Write as _};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 use anyhow::Result;
 use countersign_core::Judgement;
 use serde::Serialize;
 
+use super::start::{NotStarted, Ready};
 use crate::exit::Exit;
 
 /// The outcome of a command.
@@ -73,19 +74,18 @@ impl<'a> Report<'a> {
 ///
 /// # Errors
 /// Standard output cannot be written to.
-pub(super) fn execute(
-    mut command: Command,
-    judgement: &Judgement,
-    not_started: impl FnOnce(&io::Error, &Command) -> Exit,
-) -> Result<Exit> {
-    command.stdout(Stdio::from(io::stderr()));
-    let (report, exit) = match command.status() {
+pub(super) fn execute(ready: Result<Ready, NotStarted>, judgement: &Judgement) -> Result<Exit> {
+    let run = |mut ready: Ready| {
+        ready.command.stdout(Stdio::from(io::stderr()));
+        let ran = ready.command.status();
+        ran.map_err(|cause| ready.failed(cause))
+    };
+    let (report, exit) = match ready.and_then(run) {
         Ok(status) => ended(status, judgement),
-        Err(error) => {
-            let exit = not_started(&error, &command);
-            let report =
-                Report { error: Some(error.to_string()), ..Report::of(Outcome::NotStarted) };
-            (Report { judgement: Some(judgement), ..report }, exit)
+        Err(NotStarted { exit, cause }) => {
+            let error = Some(cause.to_string());
+            let judgement = Some(judgement);
+            (Report { error, judgement, ..Report::of(Outcome::NotStarted) }, exit)
         }
     };
     report.print()?;

@@ -1,11 +1,12 @@
 //! The real client against real servers on loopback, with TLS and without.
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::sync::Mutex;
 use std::thread;
 
-use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, StreamOwned};
 
 use super::*;
 use crate::channel::testing::{accept, dead, ok, read, response, serve};

@@ -1,41 +1,48 @@
 //! Parsing of an answer: its head, and its body up to a limit.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
 
-use super::{Request, Response};
+use super::{Exchange, Expects, Response};
 
-const MOST_HEAD: usize = 16 * 1_024;
-const MOST_HEADERS: usize = 64;
+const MOST_HEAD: usize = 32 * 1_024;
+const MOST_HEADERS: usize = 96;
 
 /// Sends a request and reads the answer.
 pub(super) fn speak(
     mut stream: impl Read + Write,
-    head: &str,
-    request: &Request<'_>,
+    exchange: &Exchange<'_>,
 ) -> io::Result<Response> {
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(request.body)?;
+    stream.write_all(exchange.head.as_bytes())?;
+    stream.write_all(exchange.body)?;
     stream.flush()?;
     let mut reader = Reader { stream, bytes: Vec::new(), ended: false };
     loop {
         let head = reader.head()?;
         // A 1xx only announces the answer.
         if head.status >= 200 {
-            let body = match head.framing {
-                _ if matches!(head.status, 204 | 304) => Vec::new(),
-                Framing::Length(length) => reader.plain(length.min(request.most_bytes))?,
-                Framing::UntilClose => reader.plain(request.most_bytes)?,
-                Framing::Chunked => reader.chunked(request.most_bytes)?,
+            let most = exchange.most_bytes;
+            let (body, whole) = match head.framing {
+                _ if matches!(head.status, 204 | 304) => (Vec::new(), true),
+                _ if exchange.expects == Expects::HeadersOnly => (Vec::new(), true),
+                Framing::Length(length) => {
+                    let body = reader.plain(length.min(most))?;
+                    let whole = body.len() == length;
+                    (body, whole)
+                }
+                Framing::UntilClose => {
+                    let body = reader.plain(most)?;
+                    (body, reader.ended)
+                }
+                Framing::Chunked => reader.chunked(most)?,
             };
-            return Ok(Response { status: head.status, retry_after: head.retry_after, body });
+            return Ok(Response { status: head.status, headers: head.headers, body, whole });
         }
     }
 }
 
 struct Head {
     status: u16,
-    retry_after: Option<Duration>,
+    headers: Vec<(String, String)>,
     framing: Framing,
 }
 
@@ -77,7 +84,7 @@ impl<S: Read> Reader<S> {
             if let httparse::Status::Complete(length) = parsed {
                 let head = Head {
                     status: response.code.unwrap_or_default(),
-                    retry_after: header(&response, "retry-after").and_then(seconds),
+                    headers: as_text(&response),
                     framing: framing(&response),
                 };
                 self.bytes.drain(..length.min(self.bytes.len()));
@@ -98,7 +105,8 @@ impl<S: Read> Reader<S> {
         Ok(std::mem::take(&mut self.bytes))
     }
 
-    fn chunked(&mut self, most: usize) -> io::Result<Vec<u8>> {
+    /// Reads a body in chunks, and whether it was read to its end.
+    fn chunked(&mut self, most: usize) -> io::Result<(Vec<u8>, bool)> {
         let mut body = Vec::new();
         while body.len() < most && !self.ended {
             match httparse::parse_chunk_size(&self.bytes).map_err(|_| io::ErrorKind::Unsupported)? {
@@ -106,7 +114,7 @@ impl<S: Read> Reader<S> {
                     return Err(io::ErrorKind::Unsupported.into());
                 }
                 httparse::Status::Partial => self.more()?,
-                httparse::Status::Complete((_, 0)) => break,
+                httparse::Status::Complete((_, 0)) => return Ok((body, true)),
                 httparse::Status::Complete((start, size)) => {
                     self.bytes.drain(..start.min(self.bytes.len()));
                     let wanted = usize::try_from(size).unwrap_or(usize::MAX);
@@ -120,7 +128,7 @@ impl<S: Read> Reader<S> {
                 }
             }
         }
-        Ok(body)
+        Ok((body, false))
     }
 }
 
@@ -140,6 +148,11 @@ fn header<'a>(response: &'a httparse::Response<'_, '_>, name: &str) -> Option<&'
     std::str::from_utf8(header.value).ok()
 }
 
-fn seconds(text: &str) -> Option<Duration> {
-    text.trim().parse().ok().map(Duration::from_secs)
+/// The headers that are text, with names in lower case.
+fn as_text(response: &httparse::Response<'_, '_>) -> Vec<(String, String)> {
+    let text = |header: &httparse::Header<'_>| {
+        let value = std::str::from_utf8(header.value).ok()?;
+        Some((header.name.to_ascii_lowercase(), value.to_owned()))
+    };
+    response.headers.iter().filter_map(text).collect()
 }
