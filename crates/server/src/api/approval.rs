@@ -96,8 +96,7 @@ async fn list(
         Identity::Caller(caller) => return list_own(&app, &caller, which).await,
     };
     let ListQuery { state, session_id, workspace_id, all, cursor, limit } = which;
-    let is_first = cursor.is_none() && limit.is_none();
-    let plain = !all && workspace_id.is_none() && session_id.is_none() && is_first;
+    let plain = !all && workspace_id.is_none() && session_id.is_none() && cursor.is_none();
     if matches!(state, Some(ApprovalState::Pending)) && plain {
         let WaitingFirst { cards, damaged, .. } =
             app.gate.waiting_first(&person, usize::MAX).await?;
