@@ -76,8 +76,14 @@ impl Client {
     }
 
     fn until_over(&self, session: &str, action: &str) -> String {
+        let path = format!("/api/sessions/{session}/actions/{action}");
         until("it is over", || {
-            let state = text(&self.execution(session, action)["state"]);
+            let answer = self.get(&path);
+            // It is not there before the worker was given it, which follows a yes.
+            if answer.status == 404 {
+                return None;
+            }
+            let state = text(&answer.expect(200)["state"]);
             (!["queued", "sent", "running"].contains(&state.as_str())).then_some(state)
         })
     }
@@ -194,7 +200,7 @@ fn a_halt_ends_what_runs_with_everything_that_has_detached_itself() {
     let id = agent.begin_work(&session, &shell(command));
     let [own, first] =
         ["own", "first"].map(|name| until("it has begun", || process(&worker.folder.join(name))));
-    owner.post("/api/halt", &json!({})).expect(200);
+    owner.post("/api/halt", &json!({})).expect(204);
     until_gone(&own);
     until_gone(&first);
     until("it is told", || {
@@ -295,6 +301,8 @@ fn f1_a_local_worker_runs_beside_the_server_and_ends_with_it() {
 struct FakeServer {
     socket: WebSocket<TcpStream>,
     keyring: Keyring,
+    /// The folders of the worker, which go with it.
+    _setup: Option<Setup>,
 }
 
 impl FakeServer {
@@ -308,7 +316,8 @@ impl FakeServer {
             let (stream, _) = listener.accept().expect("the worker comes");
             stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
             let socket = tungstenite::accept(stream).expect("a WebSocket");
-            let mut fake = Self { socket, keyring: Keyring::from_seed(&[7; 32]) };
+            let keyring = Keyring::from_seed(&[7; 32]);
+            let mut fake = Self { socket, keyring, _setup: None };
             assert_eq!(fake.hear()["message"], "hello");
             let server_key = fake.keyring.public().to_string();
             fake.say(&ToWorker::Welcome { worker_id: Self::WORKER.to_owned(), server_key });
@@ -316,7 +325,8 @@ impl FakeServer {
         });
         let key = Secret::from_bytes(SecretKind::Key, &[7; 32]);
         let worker = Worker::with(&setup, &format!("http://{address}"), key.expose());
-        (taken.join().expect("it has registered"), worker)
+        let fake = taken.join().expect("it has registered");
+        (Self { _setup: Some(setup), ..fake }, worker)
     }
 
     fn say(&mut self, message: &ToWorker) {
