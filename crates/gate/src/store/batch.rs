@@ -30,8 +30,9 @@ pub struct Batch {
     /// The time before which the oldest records are cut off, up to the first that is not older. If
     /// one of them fails verification, the batch fails.
     pub cut: Option<Timestamp>,
-    /// The epoch in which values were read from the cache for it ([`Store::get_cached`]), which must
-    /// not be over. This condition is checked first.
+    /// The epoch in which values were read from the cache for it
+    /// ([`get_cached`](crate::store::Store::get_cached)), which must not be over. This condition is
+    /// checked first.
     pub epoch: Option<Epoch>,
 }
 
