@@ -18,7 +18,8 @@ fuzz_target!(|input: (u8, Option<String>, Option<String>, Option<String>, [Optio
     let op = OPS[usize::from(choice) % OPS.len()];
     let surface = if choice > 127 { Surface::App } else { Surface::Browser };
     let field = Field { name, id, kind, autocomplete, aria_label, nearby, ..Field::default() };
-    let action = Action::Ui { surface, op, label, field: Some(Box::new(field)), text, url, reference: None };
+    let action =
+        Action::Ui { surface, op, label, field: Some(Box::new(field)), text, url, reference: None };
     let verdict = invariant::judged(&action, &example_context()).verdict;
     // Looking at something changes nothing, sending a form always may. A NUL is another matter.
     let nul = serde_json::to_string(&action).is_ok_and(|json| json.contains("\\u0000"));

@@ -409,8 +409,9 @@ fn a_host_is_found_behind_every_shell_that_starts_its_hook() {
     let text = format!("#!/bin/sh\n'{}' hook codex < '{}'; true\n", binary(), input.display());
     let script = sandbox.write("PreToolUse", &text);
     make_executable(&script);
-    let script = script.to_str().unwrap();
-    for line in [one, &two, &subshell, script, &format!("setsid {script}")] {
+    // The folder may have spaces in its name.
+    let script = format!("'{}'", script.display());
+    for line in [one, &two, &subshell, &script, &format!("setsid {script}")] {
         let mut host = sandbox.command("sh");
         host.args(["-c", line, binary()]).arg(&input);
         assert_eq!(end(&mut host, "").code, Some(0), "{line}");
