@@ -2,7 +2,7 @@
 //!
 //! All pairs of the metamorphic suite, and random triples. Commands that are asked about instead of
 //! blocked are counted there; here nothing may be allowed. `COUNTERSIGN_COMPOSED=all` takes every
-//! pair instead of a sample.
+//! pair instead of a sample, and new triples.
 
 use std::sync::LazyLock;
 
@@ -10,6 +10,7 @@ use countersign_core::example::example_context;
 use countersign_core::{Action, Policy, Verdict, judge};
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::RngSeed;
 
 #[path = "support/harm.rs"]
 mod harm;
@@ -44,8 +45,7 @@ const HARM: &[&str] = &["dd if=/dev/zero of=/dev/sda", "echo x > /etc/shadow"];
 
 #[test]
 fn no_pair_of_ways_lets_a_hard_block_pass() {
-    let all = std::env::var_os("COUNTERSIGN_COMPOSED").is_some_and(|how| how == "all");
-    let step = if all { 1 } else { SAMPLE };
+    let step = if draws_all() { 1 } else { SAMPLE };
     let pairs = WAYS.iter().flat_map(|inner| WAYS.iter().map(move |outer| (inner, outer)));
     let mut passed = Vec::new();
     for (at, (inner, outer)) in pairs.enumerate().filter(|(at, _)| at % step == 0) {
@@ -58,8 +58,22 @@ fn no_pair_of_ways_lets_a_hard_block_pass() {
     assert!(passed.is_empty(), "{} pass: {passed:#?}", passed.len());
 }
 
+/// The file that ways write and run: two of them in one script would overwrite it for each other.
+const FILE: &str = "z.sh";
+
+/// The same triples in every run, so that CI can be repeated; `COUNTERSIGN_COMPOSED=all` draws new
+/// ones.
+fn config() -> ProptestConfig {
+    let rng_seed = if draws_all() { RngSeed::Random } else { RngSeed::Fixed(7) };
+    ProptestConfig { failure_persistence: None, rng_seed, ..ProptestConfig::default() }
+}
+
+fn draws_all() -> bool {
+    std::env::var_os("COUNTERSIGN_COMPOSED").is_some_and(|how| how == "all")
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn no_three_ways_let_a_hard_block_pass(
@@ -67,7 +81,9 @@ proptest! {
         ways in prop::collection::vec(select(WAYS.as_slice()), 1..=3),
     ) {
         let text = ways.iter().fold(harm.text, |text, way| {
-            way.apply(&text).filter(|text| text.len() < LONGEST).unwrap_or(text)
+            let clashes = text.contains(FILE) && way.template.contains(FILE);
+            let applied = way.apply(&text).filter(|text| text.len() < LONGEST && !clashes);
+            applied.unwrap_or(text)
         });
         let verdict = verdict(&text);
         prop_assert!(verdict >= Verdict::Confirm, "{:?}: {}", verdict, text);
