@@ -284,8 +284,11 @@ impl<'a> Walker<'a> {
     fn process_script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
         let outer = self.state.clone();
         self.state.enter_process();
+        // A function of the same name in another process is another function.
+        let calls = std::mem::take(&mut self.calls);
         let out = self.nested_script(text, shown_at, stdin);
         self.leave_subshell(outer);
+        self.calls = calls;
         out
     }
 
